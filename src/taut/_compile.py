@@ -1,0 +1,104 @@
+"""The only magic in taut: one source, compiled or interpreted.
+
+* ``compiled`` marks a function on arrays and named tuples of arrays. It is always machine code;
+  ``f.py_func`` is the same source, interpreted.
+* ``both_modes`` marks a function that calls into a problem: compiled when its caller is, plain
+  Python otherwise.
+* ``generic`` marks a function whose implementation belongs to the class of its first argument.
+  ``argmax(problem, ...)`` runs ``type(problem).argmax(problem, ...)``; in compiled code the method
+  is found at compile time, so the call costs nothing and inlines.
+
+Neither ``jitclass`` nor functions as arguments are used: both defeat numba's on-disk cache and
+would recompile in every process. Numba does not notice when a function in *another* file changes,
+so the cache folder is named after a hash of all of taut's sources.
+"""
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.extending import overload, register_jitable
+
+# Full fastmath assumes no infinities and breaks -inf as "forbidden"; these three flags are what
+# vectorising a sum needs, and they are safe.
+FASTMATH = {"reassoc", "contract", "nsz"}
+
+
+def _user_cache() -> Path:
+    if "TAUT_CACHE_DIR" in os.environ:
+        return Path(os.environ["TAUT_CACHE_DIR"])
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "taut"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "taut"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "taut"
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256(f"{sys.version}{numba.__version__}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory() -> Path:
+    """Where machine code is kept: the user's cache, or a temporary folder if that is read-only."""
+    directory = _user_cache() / _source_hash()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return directory
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="taut-cache-"))
+
+
+CACHE_DIRECTORY = _cache_directory()
+
+
+def cache_is_empty() -> bool:
+    """Whether nothing has been compiled for these sources on this machine yet."""
+    return not any(CACHE_DIRECTORY.rglob("*.nbi"))
+
+
+def compiled(function: Callable | None = None, *, fastmath: bool = False) -> Any:
+    """Compile to machine code, cached on disk, releasing the GIL."""
+    if function is None:
+        return functools.partial(compiled, fastmath=fastmath)
+    # numba reads the folder when it decorates; other packages' caches stay where they were.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
+    try:
+        return numba.njit(
+            cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH if fastmath else False
+        )(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def both_modes(function: Callable) -> Callable:
+    """Compile when called from compiled code; stay Python when called from Python."""
+    return register_jitable(error_model="numpy")(function)
+
+
+def generic(function: Callable) -> Callable:
+    """Dispatch on the class of the first argument, at compile time where the caller is compiled.
+
+    The decorated function's body is never run: it documents the contract.
+    """
+    name = function.__name__
+
+    @functools.wraps(function)
+    def dispatch(first, *rest):  # type: ignore[no-untyped-def]
+        return getattr(type(first), name)(first, *rest)
+
+    @overload(dispatch, strict=False, jit_options={"error_model": "numpy"})
+    def choose(first, *rest):  # type: ignore[no-untyped-def]
+        return getattr(first.instance_class, name)
+
+    return dispatch

@@ -1,0 +1,53 @@
+"""USPS: 16 x 16 grey images of handwritten digits (LeCun et al., 1990)."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taut.datasets._files import find_file
+
+N_PIXELS = 256
+
+
+def load_usps(
+    data_home: str | os.PathLike[str] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Load the USPS digits: 7,291 training and 2,007 test images of ten classes.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        The folder that contains ``usps/usps.npz``; by default the environment variable
+        ``TAUT_DATA``.
+
+    Returns
+    -------
+    X_train, y_train, X_test, y_test : arrays
+        Images of shape (n, 256), 16 rows of 16 pixels in [-1, 1], and digits of shape (n,).
+
+    Examples
+    --------
+    >>> X_train, y_train, X_test, y_test = load_usps()  # doctest: +SKIP
+    >>> X_train.shape, X_test.shape  # doctest: +SKIP
+    ((7291, 256), (2007, 256))
+    """
+    path = find_file(data_home, "usps/usps.npz")
+    try:
+        # Opened here because np.load leaves a file that is not a whole zip archive open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            X_train = arrays["X_train_times_1000"] / 1000.0
+            y_train = arrays["y_train"].astype(np.int64)
+            X_test = arrays["X_test_times_1000"] / 1000.0
+            y_test = arrays["y_test"].astype(np.int64)
+    except Exception as error:  # a damaged zip file fails in many ways; the remedy is the same
+        raise ValueError(f"{path}: cannot read the arrays ({error}); replace the file") from error
+    for X, y in ((X_train, y_train), (X_test, y_test)):
+        if y.ndim != 1 or X.shape != (len(y), N_PIXELS):
+            raise ValueError(
+                f"{path}: images of shape {X.shape} do not match digits of shape {y.shape}; "
+                f"expected (n, {N_PIXELS}) and (n,)"
+            )
+    return X_train, y_train, X_test, y_test

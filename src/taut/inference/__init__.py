@@ -1,0 +1,1 @@
+"""Inference on arrays of scores; knows no model."""

@@ -1,0 +1,86 @@
+"""How a solver sees a problem: a handful of functions of an example's number.
+
+A *problem* holds n examples. Labellings of example i are integer vectors of ``length(problem, i)``
+entries; only the problem knows what they mean. Scores, features and loss are linear in the
+marginals mu_i of a distribution over labellings, and the problem decides how to store mu_i (its
+*dual*): solvers never look inside. With H_i(y; w) = loss_i(y) + <w, phi_i(y) - phi_i(truth)>:
+
+    scores, add_loss     prepare H_i(.; w) in the scratch memory ``work``
+    argmax               the max oracle: the best labelling and its value
+    label_value          H_i of one labelling
+    block_value          H_i averaged over the current mu_i
+    difference           d = keep*mu_i + plus*e(y_plus) + minus*e(y_minus), in ``work``
+    project              Psi_i d, the same difference seen by the weights
+    advance              mu_i += step * d
+
+Built-in problems are named tuples of arrays and run compiled; a model in plain Python is a
+:class:`taut.PythonProblem`. Both run the same solver source, because the functions below find
+their implementation through the class of ``problem`` (see :mod:`taut._compile`).
+"""
+
+from taut._compile import generic
+
+
+@generic
+def length(problem, i):
+    """Number of integers in a labelling of example i."""
+
+
+@generic
+def weight(problem, i):
+    """Importance of example i (its sample weight)."""
+
+
+@generic
+def true_label(problem, i, y):
+    """Write the true labelling into ``y``."""
+
+
+@generic
+def scores(problem, w, i, work):
+    """Prepare the scores of example i under weights w, without the loss."""
+
+
+@generic
+def add_loss(problem, i, work):
+    """Add the loss to the prepared scores (margin rescaling)."""
+
+
+@generic
+def argmax(problem, w, i, work, y):
+    """Write the best labelling into ``y`` and return its score minus the truth's."""
+
+
+@generic
+def label_value(problem, w, i, work, y):
+    """Prepared score of labelling ``y`` minus the truth's."""
+
+
+@generic
+def block_value(problem, w, i, work, mu):
+    """Prepared score averaged over mu_i, minus the truth's."""
+
+
+@generic
+def label_loss(problem, i, y):
+    """loss_i(y), zero at the truth."""
+
+
+@generic
+def difference(problem, i, mu, keep, plus, y_plus, minus, y_minus, work):
+    """Prepare d = keep*mu_i + plus*e(y_plus) + minus*e(y_minus) in ``work``; d sums to zero."""
+
+
+@generic
+def project(problem, i, work, delta):
+    """delta += Psi_i d, the prepared difference seen by the weights."""
+
+
+@generic
+def advance(problem, i, mu, step, work):
+    """mu_i += step * d, for the prepared difference."""
+
+
+@generic
+def forget(problem, i, y):
+    """The solver keeps no copy of labelling ``y`` any more."""

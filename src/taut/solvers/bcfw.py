@@ -1,0 +1,215 @@
+"""Block-coordinate Frank-Wolfe and its variants for the structured SVM dual.
+
+Visit a block i, ask the oracle for y* = argmax_y H_i(y; w), and move mu_i by an exact line search
+
+    toward    along  e(y*) - mu_i                  (Lacoste-Julien et al. 2013; Osokin's alg. 1)
+    pairwise  along  e(y*) - e(y_a)                (Osokin's alg. 3)
+    away      along  mu_i - e(y_a), if that promises more than toward   (Osokin's alg. 4)
+
+where y_a is the worst active labelling. With gain = H_i(d; w), the decrease of the dual objective
+per unit step, and scale = C s_i, the step is clip(gain / (scale |Psi_i d|^2), 0, cap).
+
+With a cache (Osokin's alg. 5) the best remembered labelling stands in for y* if its gap is at least
+max(F * last exact gap of the block, nu/n * last exact total gap); the oracle is then not called.
+
+Reference: Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien (2016), Minding the gaps for block
+Frank-Wolfe optimization of structured SVMs.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+
+from taut._compile import both_modes, compiled
+from taut.accumulator import squared_norm
+from taut.problem import (
+    add_loss,
+    advance,
+    argmax,
+    block_value,
+    difference,
+    forget,
+    label_loss,
+    length,
+    project,
+    scores,
+    weight,
+)
+from taut.solvers.corners import best_and_worst, has_room, insert, labelling, rescale
+from taut.solvers.sampling import Order, draw, set_gap, stored_gap
+from taut.solvers.state import (
+    AVERAGED,
+    CACHE_HITS,
+    GLOBAL_GAP,
+    ORACLE_CALLS,
+    STEPS,
+    line_search,
+    move,
+)
+
+
+class Direction(IntEnum):
+    TOWARD = 0
+    PAIRWISE = 1
+    AWAY = 2
+
+
+@dataclass(frozen=True)
+class BCFW:
+    """Options of block-coordinate Frank-Wolfe.
+
+    ``refresh`` is the number of passes between two exact computations of all gaps (None: the
+    stored gaps are never refreshed, the certificate is still computed every 10 passes).
+    """
+
+    order: Order = Order.GAP
+    direction: Direction = Direction.TOWARD
+    cache: bool = False
+    cache_factor: float = 0.25  # F
+    cache_share: float = 0.01  # nu
+    cache_size: int = 100
+    refresh: int | None = 10
+    averaging: bool = False
+
+    @property
+    def check_every(self) -> int:
+        return self.refresh or 10
+
+    @property
+    def keeps_corners(self) -> bool:
+        return self.cache or self.direction is not Direction.TOWARD
+
+
+class Options(NamedTuple):
+    """What a compiled pass needs to know of ``BCFW``."""
+
+    C: float
+    n: int
+    direction: int
+    keeps_corners: bool
+    cache: bool
+    cache_factor: float
+    cache_share: float
+    cache_size: int
+
+
+def pass_options(solver: BCFW, C: float, n: int) -> Options:
+    return Options(
+        C,
+        n,
+        int(solver.direction),
+        solver.keeps_corners,
+        solver.cache,
+        solver.cache_factor,
+        solver.cache_share,
+        solver.cache_size if solver.cache else 1,
+    )
+
+
+@compiled
+def bcfw_steps(problem, state, options, n_steps):
+    """Up to ``n_steps`` block steps; returns how many (fewer if the pool of corners is full)."""
+    sampler = state.sampler
+    for done in range(n_steps):
+        if options.keeps_corners and not has_room(state.corners, state.y.size):
+            return done
+        i = draw(
+            sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random
+        )
+        state.count[STEPS] += 1
+        state.count[AVERAGED] += 1
+        block_step(problem, state, options, i)
+    return n_steps
+
+
+@both_modes
+def block_step(problem, state, options, i):
+    w, work, corners = state.w, state.work, state.corners
+    scores(problem, w, i, work)
+    add_loss(problem, i, work)
+    mean = block_value(problem, w, i, work, state.mu)
+
+    plus, away = -1, -1
+    plus_value, away_value = 0.0, mean
+    if options.keeps_corners:
+        plus, plus_value, away, away_value = best_and_worst(problem, corners, w, i, work)
+    if options.cache and _worth_using(state, options, i, weight(problem, i) * (plus_value - mean)):
+        state.count[CACHE_HITS] += 1
+        corners.used_at[plus] = state.count[STEPS]
+        found = labelling(corners, plus)
+        for t in range(length(problem, i)):
+            state.y[t] = found[t]
+    else:
+        plus_value = argmax(problem, w, i, work, state.y)
+        state.count[ORACLE_CALLS] += 1
+        set_gap(state.sampler.tree, i, weight(problem, i) * (plus_value - mean) / options.n)
+        if options.keeps_corners:
+            plus = insert(
+                problem, corners, i, state.y, options.cache_size, state.count[STEPS]
+            )
+
+    take_step(problem, state, options, i, mean, plus, plus_value, away, away_value)
+    if not options.keeps_corners:
+        forget(problem, i, state.y)
+
+
+@both_modes
+def _worth_using(state, options, i, gap):
+    """Whether the best cached labelling promises enough not to call the oracle."""
+    threshold = max(
+        options.cache_factor * stored_gap(state.sampler.tree, i),
+        options.cache_share / options.n * state.total[GLOBAL_GAP],
+    )
+    return gap / options.n >= threshold and gap > 0.0
+
+
+@both_modes
+def take_step(problem, state, options, i, mean, plus, plus_value, away, away_value):
+    """Move mu_i and w along the chosen direction by the exact step."""
+    corners = state.corners
+    alpha = corners.alpha
+    scale = options.C * weight(problem, i)
+
+    # d = keep * mu_i + add * e(y) + drop * e(y_away)
+    keep, add, drop = -1.0, 1.0, 0.0
+    gain, most = plus_value - mean, 1.0
+    if options.direction == 1:
+        if plus == away:
+            return
+        keep, drop = 0.0, -1.0
+        gain, most = plus_value - away_value, alpha[away]
+    elif options.direction == 2 and mean - away_value > plus_value - mean and alpha[away] < 1.0:
+        keep, add, drop = 1.0, 0.0, -1.0
+        gain, most = mean - away_value, alpha[away] / (1.0 - alpha[away])
+    if gain <= 0.0:
+        return
+    y_away = state.y
+    if drop != 0.0:
+        y_away = labelling(corners, away)
+
+    difference(problem, i, state.mu, keep, add, state.y, drop, y_away, state.work)
+    project(problem, i, state.work, state.delta)
+    step = line_search(
+        state, state.delta, scale, scale * squared_norm(state.delta), gain, most
+    )
+    loss_change = keep * state.ell[i]
+    if add != 0.0:
+        loss_change += label_loss(problem, i, state.y)
+    if drop != 0.0:
+        loss_change -= label_loss(problem, i, y_away)
+    loss_change *= step
+    advance(problem, i, state.mu, step, state.work)
+    state.ell[i] += loss_change
+    move(state, state.delta, scale, step, weight(problem, i) * loss_change)
+
+    if options.direction != 0:
+        if keep != 0.0:
+            rescale(corners.head, corners.following, alpha, i, 1.0 + keep * step)
+        if add != 0.0:
+            alpha[plus] += step
+        if drop != 0.0:
+            # At the cap the corner leaves the active set, whatever rounding says.
+            alpha[away] = 0.0 if step == most else alpha[away] - step
+
+

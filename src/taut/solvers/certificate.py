@@ -1,0 +1,93 @@
+"""Primal, dual and gap of a point, computed from scratch by one pass of the oracle.
+
+    primal(w)  = lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)
+    dual(mu)   = 1/n sum_i s_i ell_i - lambda (<v, w> - |w|^2 / 2)     (= ... - lambda/2 |w|^2 unbounded)
+    gap        = 1/n sum_i s_i [max_y H_i(y; w) - H_i(mu_i; w)] = primal - dual
+
+Blocks are divided among threads; each writes to its own places and the sums are taken afterwards
+in a fixed order, so the number of threads never changes a bit.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import compiled
+from taut.problem import add_loss, argmax, block_value, forget, length, scores
+
+
+class Point(NamedTuple):
+    """Weights and what is needed of the dual point behind them."""
+
+    w: np.ndarray
+    v: np.ndarray
+    loss: float  # sum_i s_i ell_i
+    mu: Any
+
+
+class Certificate(NamedTuple):
+    primal: float
+    dual: float
+    block_gaps: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+@compiled
+def oracle_range(problem, w, mu, work, y, first, last, best, mean, labels, label_at):
+    """Oracle value, value of mu_i and (if there is room for them) labels of the given blocks."""
+    for i in range(first, last):
+        scores(problem, w, i, work)
+        add_loss(problem, i, work)
+        mean[i] = block_value(problem, w, i, work, mu)
+        best[i] = argmax(problem, w, i, work, y)
+        if labels.size > 0:
+            for t in range(length(problem, i)):
+                labels[label_at[i] + t] = y[t]
+        else:
+            forget(problem, i, y)
+
+
+class OraclePass:
+    """One exact oracle call for every block, on all cores; owns its threads' scratch memory."""
+
+    def __init__(self, problem: Any, n_threads: int, label_at: np.ndarray | None = None):
+        n = problem.n
+        self.problem = problem
+        n_threads = min(n_threads, n) if problem.is_compiled else 1
+        self.edges = np.linspace(0, n, n_threads + 1).astype(int)
+        self.works = [problem.new_work() for _ in range(n_threads)]
+        self.ys = [np.zeros(problem.longest, np.int32) for _ in range(n_threads)]
+        self.best, self.mean = np.zeros(n), np.zeros(n)
+        # Batch Frank-Wolfe wants the labellings too; label_at says where each one goes.
+        self.label_at = np.zeros(0, np.int64) if label_at is None else label_at[:-1]
+        self.labels = np.zeros(0 if label_at is None else label_at[-1], np.int32)
+
+    def run(self, w: np.ndarray, mu: Any) -> None:
+        run = oracle_range if self.problem.is_compiled else oracle_range.py_func
+
+        def part(k: int) -> None:
+            run(
+                self.problem, w, mu, self.works[k], self.ys[k], self.edges[k], self.edges[k + 1],
+                self.best, self.mean, self.labels, self.label_at,
+            )  # fmt: skip
+
+        if len(self.works) == 1:
+            part(0)
+        else:
+            with ThreadPoolExecutor(len(self.works)) as pool:
+                list(pool.map(part, range(len(self.works))))
+
+
+def certify(oracle: OraclePass, importance: np.ndarray, point: Point, C: float) -> Certificate:
+    """The certificate of a point; one oracle call per block."""
+    oracle.run(point.w, point.mu)
+    n = len(importance)
+    lam = 1.0 / (C * n)
+    w, v = point.w, point.v
+    primal = 0.5 * lam * (w @ w) + float(importance @ oracle.best) / n
+    dual = point.loss / n - lam * (v @ w - 0.5 * (w @ w))
+    return Certificate(primal, dual, importance * (oracle.best - oracle.mean) / n)

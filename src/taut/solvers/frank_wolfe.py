@@ -1,0 +1,53 @@
+"""Batch Frank-Wolfe: all blocks move together by one exact step.
+
+    y_i = argmax_y H_i(y; w) for all i;   d = e(y) - mu;   step = clip(gain / (|Psi d|^2), 0, 1)
+
+The oracle pass that gives the direction also gives the certificate, free of charge.
+
+Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
+"""
+
+from dataclasses import dataclass
+
+from taut._compile import compiled
+from taut.accumulator import DENSE, add_to, clear, squared_norm
+from taut.problem import advance, difference, forget, label_loss, project, weight
+from taut.solvers.state import AVERAGED, STEPS, line_search, move
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Options of batch Frank-Wolfe."""
+
+    averaging: bool = False
+
+    @property
+    def check_every(self) -> int:
+        return 1
+
+    @property
+    def keeps_corners(self) -> bool:
+        return False
+
+@compiled
+def fw_step(problem, state, C, gain, labels, label_at, whole):
+    """Move every block toward its labelling; ``whole`` collects the direction of all blocks."""
+    state.count[STEPS] += label_at.size
+    state.count[AVERAGED] += 1
+    loss_change = 0.0
+    whole.count[0] = DENSE
+    for i in range(label_at.size):
+        y = labels[label_at[i] :]
+        difference(problem, i, state.mu, -1.0, 1.0, y, 0.0, y, state.work)
+        project(problem, i, state.work, state.delta)
+        add_to(state.delta, weight(problem, i), whole.value)
+        clear(state.delta)
+        loss_change += weight(problem, i) * (label_loss(problem, i, y) - state.ell[i])
+    step = line_search(state, whole, C, C * squared_norm(whole), gain, 1.0)
+    for i in range(label_at.size):
+        y = labels[label_at[i] :]
+        difference(problem, i, state.mu, -1.0, 1.0, y, 0.0, y, state.work)
+        advance(problem, i, state.mu, step, state.work)
+        state.ell[i] += step * (label_loss(problem, i, y) - state.ell[i])
+        forget(problem, i, y)
+    move(state, whole, C, step, step * loss_change)

@@ -1,0 +1,67 @@
+"""A line that says how far a run is; silent unless someone is watching a terminal."""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from taut._compile import cache_is_empty
+
+
+def _watched(wanted: bool | None) -> bool:
+    return sys.stderr.isatty() if wanted is None else wanted
+
+
+def announce_compilation(problem: Any, wanted: bool | None) -> None:
+    if problem.is_compiled and _watched(wanted) and cache_is_empty():
+        print("taut: compiling kernels, once per machine (up to 25 s) ...", file=sys.stderr)
+
+
+class Progress:
+    """Rewrites one line at most twice a second."""
+
+    def __init__(self, wanted: bool | None):
+        self.on = _watched(wanted)
+        self.last = time.perf_counter()
+        self.shown = False
+
+    def line(self, run: Any, rows: list[tuple], target: float, seconds: float) -> None:
+        if not self.on or time.perf_counter() - self.last < 0.5:
+            return
+        self.last = time.perf_counter()
+        self.shown = True
+        gap = rows[-1][-1]
+        sys.stderr.write(
+            f"\r\x1b[Kpass {run.passes:.1f}  gap {gap:.3g} (target {target:.3g})  "
+            f"{run.oracle_calls} oracle calls  {seconds:.0f} s{time_left(rows, target)}"
+        )
+        sys.stderr.flush()
+
+    def say(self, text: str) -> None:
+        if self.on:
+            sys.stderr.write(f"\r\x1b[K{text}\n")
+
+    def close(self) -> None:
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def time_left(rows: list[tuple], target: float) -> str:
+    """A guess from the last certificates: Frank-Wolfe's gap falls like a power of time.
+
+    >>> time_left([(0, 1.0, 0, 0, 0, 0.8), (0, 2.0, 0, 0, 0, 0.4)], target=0.1)
+    ', about 6 s left'
+    """
+    useful = [(row[1], row[-1]) for row in rows[-6:] if row[1] > 0 and row[-1] > 0]
+    if len(useful) < 2 or target <= 0:
+        return ""
+    (t0, g0), (t1, g1) = useful[0], useful[-1]
+    if not (g1 < g0 and t1 > t0):
+        return ""
+    power = np.log(g0 / g1) / np.log(t1 / t0)
+    left = t1 * (g1 / target) ** (1.0 / power) - t1
+    if left > 86400:
+        return ", more than a day left"
+    return f", about {left:.0f} s left" if left < 120 else f", about {left / 60:.0f} min left"

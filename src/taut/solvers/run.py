@@ -1,0 +1,232 @@
+"""One training run: a problem, a solver's options and the state they move."""
+
+from typing import Any
+
+import numpy as np
+
+from taut._compile import compiled
+from taut.accumulator import new_accumulator
+from taut.problem import advance, difference, true_label
+from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
+from taut.solvers.certificate import Certificate, OraclePass, Point, certify
+from taut.solvers.corners import grown, insert, new_corners, no_corners
+from taut.solvers.frank_wolfe import FrankWolfe, fw_step
+from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.state import (
+    AVERAGED,
+    GLOBAL_GAP,
+    LOSS,
+    LOSS_AVERAGE,
+    ORACLE_CALLS,
+    STEPS,
+    State,
+    lengths_of,
+    rebuild_weights,
+)
+
+Solver = BCFW | FrankWolfe
+Bounds = tuple[Any, Any]
+
+
+class Run:
+    """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
+
+    def __init__(
+        self,
+        problem: Any,
+        solver: Solver,
+        C: float,
+        *,
+        bounds: Bounds | None,
+        seed: int,
+        n_threads: int,
+    ):
+        self.problem, self.solver, self.C = problem, solver, C
+        self.n = problem.n
+        self.importance = np.asarray(problem.importance, np.float64)
+        self.lengths = lengths_of(problem)
+        label_at = np.concatenate([[0], np.cumsum(self.lengths)])
+        batch = isinstance(solver, FrankWolfe)
+        self.oracle = OraclePass(problem, n_threads, label_at if batch else None)
+        self.state = self._cold_state(bounds, seed)
+
+    def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
+        problem, solver = self.problem, self.solver
+        v = np.zeros(problem.dim)
+        lower, upper = checked_bounds(bounds, problem.dim)
+        order = solver.order if isinstance(solver, BCFW) else Order.CYCLIC
+        return State(
+            w=np.clip(v, lower, upper) if lower.size else v,
+            v=v,
+            lower=lower,
+            upper=upper,
+            mu=problem.new_dual(),
+            ell=np.zeros(self.n),
+            corners=new_corners(problem, self.lengths) if solver.keeps_corners else no_corners(),
+            sampler=new_sampler(order, self.n, seed),
+            average=np.zeros(problem.dim if solver.averaging else 0),
+            count=np.zeros(4, np.int64),
+            total=np.zeros(3),
+            delta=problem.new_delta(),
+            work=problem.new_work(),
+            y=np.zeros(problem.longest, np.int32),
+            y_away=np.zeros(problem.longest, np.int32),
+        )
+
+    def continue_from(self, earlier: State, earlier_C: float, keep: str) -> None:
+        """Start from an earlier dual point; examples beyond the earlier ones start at the truth.
+
+        ``keep="dual"`` keeps mu, so that w is scaled by C / earlier_C. ``keep="primal"`` keeps w by
+        moving mu toward the truth, possible when C grows.
+        """
+        n_before = len(earlier.ell)
+        if self.solver.keeps_corners and not earlier.corners.head.size:
+            raise ValueError(
+                "the earlier run kept no active sets, which pairwise and away steps and caches "
+                "need; warm-start with the same solver, or start cold"
+            )
+        state = self.state
+        self.problem.copy_dual(earlier.mu, state.mu)
+        state.ell[:n_before] = earlier.ell
+        if self.solver.keeps_corners:
+            self._copy_corners(earlier.corners)
+        if keep == "primal" and earlier_C < self.C:
+            shrink = shrink_toward_truth if self.problem.is_compiled else shrink_toward_truth.py_func
+            shrink(self.problem, self.state, earlier_C / self.C, n_before)
+        state.total[LOSS] = self.importance @ state.ell
+        self.rebuild()
+
+    def _copy_corners(self, earlier: Any) -> None:
+        """New blocks keep the truth they were given; old ones get their earlier slots."""
+        n_before = len(earlier.head)
+        fresh = self.lengths[n_before:]
+        slots, labels = earlier.used
+        merged = earlier._replace(
+            head=np.concatenate([earlier.head, slots + np.arange(len(fresh))]),
+            size=np.concatenate([earlier.size, np.ones(len(fresh), np.int64)]),
+            following=np.concatenate([earlier.following[:slots], np.full(len(fresh), -1)]),
+            alpha=np.concatenate([earlier.alpha[:slots], np.ones(len(fresh))]),
+            used_at=np.concatenate([np.zeros(slots + len(fresh), np.int64)]),
+            label_at=np.concatenate(
+                [earlier.label_at[:slots], labels + np.cumsum(fresh) - fresh]
+            ).astype(np.int64),
+            labels=np.concatenate(
+                [earlier.labels[:labels], np.zeros(fresh.sum() + self.problem.longest, np.int32)]
+            ),
+            used=np.array([slots + len(fresh), labels + fresh.sum()]),
+        )
+        for i in range(n_before, self.n):
+            true_label(self.problem, i, merged.labels[merged.label_at[merged.head[i]] :])
+        self.state = self.state._replace(corners=grown(merged))
+
+    def rebuild(self) -> None:
+        """Recompute the weights from the dual point."""
+        function = rebuild_weights if self.problem.is_compiled else rebuild_weights.py_func
+        function(self.problem, self.state, self.C, self.n)
+        if not self.state.lower.size:
+            assert self.state.w is self.state.v
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """Take ``n_steps`` block steps (batch Frank-Wolfe: one step of all blocks)."""
+        if isinstance(self.solver, FrankWolfe):
+            self._batch_step()
+            return
+        steps = bcfw_steps if self.problem.is_compiled else bcfw_steps.py_func
+        options = pass_options(self.solver, self.C, self.n)
+        while n_steps > 0:
+            n_steps -= steps(self.problem, self.state, options, n_steps)
+            if n_steps > 0:
+                self.state = self.state._replace(corners=grown(self.state.corners))
+
+    def _batch_step(self) -> None:
+        """Uses the labellings of the last certificate: ``certify`` must have been called."""
+        step = fw_step if self.problem.is_compiled else fw_step.py_func
+        oracle = self.oracle
+        gain = float(self.importance @ (oracle.best - oracle.mean))
+        whole = new_accumulator(self.problem.dim, 0)
+        step(
+            self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole
+        )
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    @property
+    def passes(self) -> float:
+        return self.state.count[STEPS] / self.n
+
+    @property
+    def oracle_calls(self) -> int:
+        return int(self.state.count[ORACLE_CALLS])
+
+    def certify(self) -> Certificate:
+        """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
+        state = self.state
+        loss = float(self.importance @ state.ell)
+        certificate = certify(
+            self.oracle, self.importance, Point(state.w, state.v, loss, state.mu), self.C
+        )
+        state.count[ORACLE_CALLS] += self.n
+        if isinstance(self.solver, BCFW) and self.solver.refresh is not None:
+            self.store_gaps(certificate)
+        return certificate
+
+    def store_gaps(self, certificate: Certificate) -> None:
+        set_all_gaps(self.state.sampler.tree, certificate.block_gaps)
+        self.state.total[GLOBAL_GAP] = certificate.gap
+
+    def average_point(self) -> Point | None:
+        """The weighted average of the iterates, with the average of their dual points' losses."""
+        state, k = self.state, float(self.state.count[AVERAGED])
+        if not state.average.size or k == 0:
+            return None
+        factor = 2.0 / (k * (k + 1.0))
+        v = state.v - factor * state.average
+        loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
+        return Point(np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu)
+
+    def certify_average(self, point: Point) -> Certificate:
+        self.state.count[ORACLE_CALLS] += self.n
+        return certify(self.oracle, self.importance, point, self.C)
+
+
+@compiled
+def shrink_toward_truth(problem, state, rho, n_blocks):
+    """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
+    corners = state.corners
+    for i in range(n_blocks):
+        true_label(problem, i, state.y)
+        difference(problem, i, state.mu, -1.0, 1.0, state.y, 0.0, state.y, state.work)
+        advance(problem, i, state.mu, 1.0 - rho, state.work)
+        state.ell[i] *= rho
+        if corners.head.size > 0:
+            slot = corners.head[i]
+            while slot >= 0:
+                corners.alpha[slot] *= rho
+                slot = corners.following[slot]
+            slot = insert(problem, corners, i, state.y, 1 << 60, 0)
+            corners.alpha[slot] += 1.0 - rho
+
+
+def checked_bounds(bounds: Bounds | None, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds as arrays; empty arrays without bounds."""
+    if bounds is None:
+        return np.zeros(0), np.zeros(0)
+    try:
+        lower, upper = (
+            np.array(np.broadcast_to(np.asarray(side, np.float64), dim)) for side in bounds
+        )
+    except ValueError:
+        shapes = [np.shape(side) for side in bounds]
+        raise ValueError(
+            f"bounds have shapes {shapes}; expected (lower, upper), each a number or an array "
+            f"of {dim} weights"
+        ) from None
+    wrong = np.flatnonzero(~(lower <= upper))
+    if wrong.size:
+        p = wrong[0]
+        raise ValueError(
+            f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}"
+        )
+    return lower, upper

@@ -1,0 +1,113 @@
+"""Which block comes next: cyclic, permuted, uniform, or with probability given by its gap.
+
+Gap sampling (Osokin et al. 2016, algorithm 2) draws block i with probability proportional to the
+gap stored at its last visit. The gaps are leaves of a binary tree of partial sums: a draw and an
+update cost O(log n), and a parent is always recomputed from its children, so nothing drifts.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from taut._compile import compiled
+
+
+class Order(IntEnum):
+    CYCLIC = 0
+    PERMUTED = 1
+    UNIFORM = 2
+    GAP = 3
+
+
+class Sampler(NamedTuple):
+    kind: np.ndarray  # (1,) an Order
+    permutation: np.ndarray  # (n,)
+    position: np.ndarray  # (1,) next place in the permutation
+    tree: np.ndarray  # (2 * leaves,) sums of stored gaps; tree[leaves + i] belongs to block i
+    random: np.ndarray  # (1,) state of the generator
+
+
+def new_sampler(order: Order, n: int, seed: int) -> Sampler:
+    leaves = 1
+    while leaves < n:
+        leaves *= 2
+    return Sampler(
+        np.array([order], np.int64),
+        np.arange(n),
+        np.zeros(1, np.int64),
+        np.zeros(2 * leaves),
+        np.array([seed], np.uint64),
+    )
+
+
+@compiled
+def uniform(random):
+    """A number in [0, 1): splitmix64, the same bits compiled and interpreted."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@compiled
+def set_gap(tree, i, gap):
+    node = tree.size // 2 + i
+    tree[node] = gap if gap > 0.0 else 0.0
+    node //= 2
+    while node >= 1:
+        tree[node] = tree[2 * node] + tree[2 * node + 1]
+        node //= 2
+
+
+@compiled
+def set_all_gaps(tree, gaps):
+    leaves = tree.size // 2
+    for i in range(gaps.size):
+        tree[leaves + i] = max(gaps[i], 0.0)
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = tree[2 * node] + tree[2 * node + 1]
+
+
+@compiled
+def stored_gap(tree, i):
+    return tree[tree.size // 2 + i]
+
+
+@compiled
+def _draw_by_gap(tree, random):
+    leaves = tree.size // 2
+    target = uniform(random) * tree[1]
+    node = 1
+    while node < leaves:
+        node *= 2
+        # An empty right half is never entered, whatever rounding did to the target.
+        if target >= tree[node] and tree[node + 1] > 0.0:
+            target -= tree[node]
+            node += 1
+    return node - leaves
+
+
+@compiled
+def _shuffle(permutation, random):
+    for last in range(permutation.size - 1, 0, -1):
+        other = int(uniform(random) * (last + 1))
+        permutation[last], permutation[other] = permutation[other], permutation[last]
+
+
+@compiled
+def draw(kind, permutation, position, tree, random):
+    """The next block."""
+    n = permutation.size
+    order = kind[0]
+    if order == 3 and tree[1] > 0.0:
+        return _draw_by_gap(tree, random)
+    if order >= 2:
+        return int(uniform(random) * n)
+    if position[0] == 0 and order == 1:
+        _shuffle(permutation, random)
+    block = permutation[position[0]]
+    position[0] = (position[0] + 1) % n
+    return block

@@ -1,0 +1,158 @@
+"""Everything a run moves, in one object that cannot fall out of step.
+
+The dual point is mu (kept by the problem) and its loss ``ell``; the weights follow from it:
+
+    v = C * sum_i s_i Psi_i(truth_i - mu_i),   w = clip(v, lower, upper)
+
+with s_i the sample weights and C = 1/(lambda n). In this scale a block step does not depend on n,
+so adding examples leaves the weights of the others alone. Without bounds v and w are one array.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import both_modes, compiled
+from taut.accumulator import DENSE, Accumulator, add_to, clear
+from taut.problem import difference, length, project, true_label, weight
+from taut.solvers.corners import Corners
+from taut.solvers.sampling import Sampler
+
+# positions in State.count
+STEPS, ORACLE_CALLS, CACHE_HITS, AVERAGED = 0, 1, 2, 3
+# positions in State.total
+LOSS, GLOBAL_GAP, LOSS_AVERAGE = 0, 1, 2
+
+
+class State(NamedTuple):
+    w: np.ndarray
+    v: np.ndarray
+    lower: np.ndarray  # (dim,), or empty without bounds
+    upper: np.ndarray
+    mu: Any  # the dual, as the problem keeps it
+    ell: np.ndarray  # (n,) loss of mu_i
+    corners: Corners
+    sampler: Sampler
+    average: np.ndarray  # (dim,), or empty: see ``move``
+    count: np.ndarray
+    total: np.ndarray
+    delta: Accumulator
+    work: Any
+    y: np.ndarray  # a labelling
+    y_away: np.ndarray  # another
+
+
+@both_modes
+def move(state, delta, scale, step, loss_change):
+    """v -= scale * step * delta, and w with it; then clear delta.
+
+    The weighted average of the iterates, w_bar = 2/(K(K+1)) * sum_k k w_k, would cost O(dim) a
+    step. With u = sum_k k(k-1)/2 (w_k - w_{k-1}) it is w_bar = w_K - 2/(K(K+1)) u, and u changes
+    only where w does.
+    """
+    add_to(delta, -scale * step, state.v)
+    state.total[LOSS] += loss_change
+    if state.average.size > 0:
+        k = float(state.count[AVERAGED])
+        factor = 0.5 * k * (k - 1.0)
+        add_to(delta, -scale * step * factor, state.average)
+        state.total[LOSS_AVERAGE] += factor * loss_change
+    if state.lower.size > 0:
+        _clip_touched(delta, state.v, state.lower, state.upper, state.w)
+    clear(delta)
+
+
+@compiled
+def _clip_touched(delta, v, lower, upper, w):
+    count = delta.count[0]
+    for position in range(v.size if count == DENSE else count):
+        entry = position if count == DENSE else delta.touched[position]
+        w[entry] = min(max(v[entry], lower[entry]), upper[entry])
+
+
+@compiled
+def _slope(delta, v, lower, upper, w, scale, step):
+    """<w(step) - w, delta> and its derivative, for w(step) = clip(v - scale * step * delta)."""
+    change = 0.0
+    slope = 0.0
+    count = delta.count[0]
+    for position in range(v.size if count == DENSE else count):
+        entry = position if count == DENSE else delta.touched[position]
+        amount = delta.value[entry]
+        value = v[entry] - scale * step * amount
+        if value < lower[entry]:
+            value = lower[entry]
+        elif value > upper[entry]:
+            value = upper[entry]
+        else:
+            slope -= scale * amount * amount
+        change += (value - w[entry]) * amount
+    return change, slope
+
+
+@compiled
+def bounded_step(delta, v, lower, upper, w, scale, gain, most):
+    """Exact line search under box constraints.
+
+    The gain of moving on, ``gain + <w(step) - w, delta>``, is continuous, non-increasing and
+    piecewise linear in the step: Newton's method inside a shrinking bracket finds its zero
+    exactly once both ends lie on one piece.
+    """
+    low, high = 0.0, most
+    change, slope = _slope(delta, v, lower, upper, w, scale, most)
+    if gain + change >= 0.0:
+        return most
+    change, slope = _slope(delta, v, lower, upper, w, scale, 0.0)
+    step, value = 0.0, gain
+    for _ in range(100):
+        following = step - value / slope if slope < 0.0 else high
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        if following == low or following == high or following == step:
+            break
+        step = following
+        change, slope = _slope(delta, v, lower, upper, w, scale, step)
+        value = gain + change
+        if value > 0.0:
+            low = step
+        elif value < 0.0:
+            high = step
+        else:
+            break
+        if abs(value) <= 1e-15 * gain:
+            break
+    return step
+
+
+@both_modes
+def line_search(state, delta, scale, curvature, gain, most):
+    """The step in [0, most] that increases the dual most; ``curvature`` is scale * |delta|^2."""
+    if gain <= 0.0:
+        return 0.0
+    if state.lower.size > 0:
+        return bounded_step(
+            delta, state.v, state.lower, state.upper, state.w, scale, gain, most
+        )
+    # Equal features and a different loss: the dual is linear along d.
+    if curvature <= 0.0:
+        return most
+    return min(gain / curvature, most)
+
+
+@compiled
+def rebuild_weights(problem, state, C, n):
+    """v = C * sum_i s_i Psi_i(truth_i - mu_i) afresh, without the rounding of many small moves."""
+    state.v[:] = 0.0
+    for i in range(n):
+        true_label(problem, i, state.y)
+        difference(problem, i, state.mu, -1.0, 1.0, state.y, 0.0, state.y, state.work)
+        project(problem, i, state.work, state.delta)
+        add_to(state.delta, C * weight(problem, i), state.v)
+        clear(state.delta)
+    if state.lower.size > 0:
+        for entry in range(state.v.size):
+            state.w[entry] = min(max(state.v[entry], state.lower[entry]), state.upper[entry])
+
+
+def lengths_of(problem) -> np.ndarray:
+    return np.array([length(problem, i) for i in range(problem.n)], np.int64)

@@ -1,0 +1,7 @@
+"""Structures: an output space and a feature map, as flat arrays a solver can walk."""
+
+from taut.structures.chain import chain_problem
+from taut.structures.multiclass import multiclass_problem
+from taut.structures.pairwise import Pairwise
+
+__all__ = ["Pairwise", "chain_problem", "multiclass_problem"]

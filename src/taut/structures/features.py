@@ -1,0 +1,217 @@
+"""Node features and the layout of the weights that multiply them.
+
+Three kinds, one contract:
+
+* ``DenseFeatures``: rows of numbers. Weights are stored label by label, so that a score is a dot
+  product of two contiguous vectors.
+* ``SparseFeatures``: CSR rows, a weight for every (attribute, label). Weights are stored attribute
+  by attribute: one token adds few contiguous rows.
+* ``ObservedFeatures``: CSR rows, a weight only for the pairs (attribute, label) seen together in
+  training, as CRFsuite does. On text this is a small fraction of all pairs, so the weights stay in
+  the processor's cache.
+
+``node_scores`` reads weights, ``add_node`` writes a direction; nothing else knows the layout.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut._compile import compiled, generic
+from taut.accumulator import DENSE, push
+
+
+@generic
+def node_scores(features, w, first, length, theta):
+    """theta[t, k] = score of label k at node ``first + t``, for t < length."""
+
+
+@generic
+def add_node(features, node, amount, delta):
+    """delta += sum_k amount[k] * (features of ``node`` with label k)."""
+
+
+@compiled(fastmath=True)
+def _four_dots(x, w, first, length, out, column):
+    """out[column + j] = dot(x, w[first + j*length : ...]) for j < 4: each x is loaded once."""
+    a = b = c = d = 0.0
+    w0 = w[first : first + length]
+    w1 = w[first + length : first + 2 * length]
+    w2 = w[first + 2 * length : first + 3 * length]
+    w3 = w[first + 3 * length : first + 4 * length]
+    for f in range(length):
+        value = x[f]
+        a += value * w0[f]
+        b += value * w1[f]
+        c += value * w2[f]
+        d += value * w3[f]
+    out[column] = a
+    out[column + 1] = b
+    out[column + 2] = c
+    out[column + 3] = d
+
+
+@compiled(fastmath=True)
+def dot(x, w):
+    total = 0.0
+    for f in range(x.size):
+        total += x[f] * w[f]
+    return total
+
+
+@compiled
+def add_scaled(x, amount, out):
+    for f in range(x.size):
+        out[f] += amount * x[f]
+
+
+class DenseFeatures(NamedTuple):
+    rows: np.ndarray  # (n_nodes, n_features)
+
+    def node_scores(features, w, first, length, theta):
+        n_features = features.rows.shape[1]
+        n_states = theta.shape[1]
+        blocked = n_states - n_states % 4
+        for t in range(length):
+            x = features.rows[first + t]
+            out = theta[t]
+            for k in range(0, blocked, 4):
+                _four_dots(x, w, k * n_features, n_features, out, k)
+            for k in range(blocked, n_states):
+                out[k] = dot(x, w[k * n_features : (k + 1) * n_features])
+
+    def add_node(features, node, amount, delta):
+        delta.count[0] = DENSE
+        x = features.rows[node]
+        for k in range(amount.size):
+            if amount[k] != 0.0:
+                add_scaled(x, amount[k], delta.value[k * x.size : (k + 1) * x.size])
+
+    def dim(features, n_states: int) -> int:
+        return features.rows.shape[1] * n_states
+
+    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
+        return 0
+
+    def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray:
+        """The weights as (feature, label)."""
+        return w.reshape(n_states, -1).T
+
+
+class SparseFeatures(NamedTuple):
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_features: int
+
+    def node_scores(features, w, first, length, theta):
+        n_states = theta.shape[1]
+        for t in range(length):
+            out = theta[t]
+            out[:] = 0.0
+            for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
+                row = features.indices[position] * n_states
+                add_scaled(w[row : row + n_states], features.data[position], out)
+
+    def add_node(features, node, amount, delta):
+        n_states = amount.size
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            row = features.indices[position] * n_states
+            value = features.data[position]
+            for k in range(n_states):
+                if amount[k] != 0.0:
+                    push(delta, row + k, amount[k] * value)
+
+    def dim(features, n_states: int) -> int:
+        return features.n_features * n_states
+
+    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
+        return int(np.diff(features.indptr[pointer]).max()) * n_states
+
+    def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray:
+        """The weights as (feature, label)."""
+        return w.reshape(-1, n_states)
+
+
+class ObservedFeatures(NamedTuple):
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_features: int
+    weight_pointer: np.ndarray  # weights of attribute f: weight_pointer[f] to weight_pointer[f+1]
+    weight_state: np.ndarray  # the label each of them belongs to
+
+    def node_scores(features, w, first, length, theta):
+        pointer = features.weight_pointer
+        for t in range(length):
+            out = theta[t]
+            out[:] = 0.0
+            for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
+                attribute = features.indices[position]
+                value = features.data[position]
+                for entry in range(pointer[attribute], pointer[attribute + 1]):
+                    out[features.weight_state[entry]] += value * w[entry]
+
+    def add_node(features, node, amount, delta):
+        pointer = features.weight_pointer
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            attribute = features.indices[position]
+            value = features.data[position]
+            for entry in range(pointer[attribute], pointer[attribute + 1]):
+                change = amount[features.weight_state[entry]]
+                if change != 0.0:
+                    push(delta, entry, change * value)
+
+    def dim(features, n_states: int) -> int:
+        return features.weight_state.size
+
+    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
+        per_entry = np.diff(features.weight_pointer)[features.indices]
+        total = np.concatenate([[0], np.cumsum(per_entry)])
+        return int(np.diff(total[features.indptr[pointer]]).max())
+
+    def weight_matrix(features, w: np.ndarray, n_states: int) -> sparse.csr_array:
+        """The weights as a sparse (feature, label) matrix; unobserved pairs are absent."""
+        return sparse.csr_array(
+            (w, features.weight_state, features.weight_pointer),
+            shape=(features.n_features, n_states),
+        )
+
+
+Features = DenseFeatures | SparseFeatures | ObservedFeatures
+
+
+def node_features(rows: np.ndarray | sparse.csr_array) -> DenseFeatures | SparseFeatures:
+    """Wrap a matrix with one row per node, without copying what already has the right type."""
+    if not sparse.issparse(rows):
+        return DenseFeatures(np.ascontiguousarray(rows, np.float64))
+    rows = rows.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return SparseFeatures(
+        rows.indptr.astype(np.int64, copy=False),
+        rows.indices.astype(np.int32, copy=False),
+        rows.data.astype(np.float64, copy=False),
+        rows.shape[1],
+    )
+
+
+def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: int):
+    """Keep weights only for the pairs (attribute, label) that occur together in ``labels``."""
+    per_node = np.diff(features.indptr)
+    pairs = np.unique(
+        features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
+    )
+    attributes, states = np.divmod(pairs, n_states)
+    pointer = np.zeros(features.n_features + 1, np.int64)
+    np.cumsum(np.bincount(attributes, minlength=features.n_features), out=pointer[1:])
+    return ObservedFeatures(*features, pointer, states.astype(np.int32))
+
+
+def with_weights_of(features: DenseFeatures | SparseFeatures, trained: Features) -> Features:
+    """New nodes to be scored with the weight layout of ``trained``."""
+    if isinstance(trained, ObservedFeatures):
+        return ObservedFeatures(*features, trained.weight_pointer, trained.weight_state)
+    return features

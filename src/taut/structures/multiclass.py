@@ -1,0 +1,36 @@
+"""Multiclass classification: one node per example, no steps (Crammer & Singer)."""
+
+import numpy as np
+from scipy import sparse
+
+from taut.structures.features import Features, node_features
+from taut.structures.pairwise import Pairwise, pairwise_problem
+
+
+def multiclass_problem(
+    rows: np.ndarray | sparse.csr_array | Features,
+    truth: np.ndarray,
+    n_states: int,
+    *,
+    cost: np.ndarray | None = None,
+    bias: bool = True,
+    importance: np.ndarray | None = None,
+) -> Pairwise:
+    """A multiclass problem with one row per example.
+
+    >>> multiclass_problem(np.eye(3), np.array([0, 1, 1]), n_states=2).dim
+    8
+    """
+    features = rows if isinstance(rows, tuple) else node_features(rows)
+    return pairwise_problem(
+        features,
+        np.arange(len(truth) + 1, dtype=np.int64),
+        np.ascontiguousarray(truth, np.int32),
+        n_states,
+        cost=cost,
+        loss_scale=None,
+        importance=importance,
+        bias=bias,
+        boundary=False,
+        step_features=None,
+    )

@@ -1,0 +1,342 @@
+"""The compiled problem type: labelled nodes with scores on nodes and on steps between neighbours.
+
+Example i has nodes ``pointer[i] .. pointer[i+1]`` in a row, each with one of K labels. With x_t the
+features of node t and e_t those of the step from t to t+1 (none: the constant 1),
+
+    score(y) = sum_t <W_node[:, y_t], x_t> + bias[y_t] + [t first] begin[y_t] + [t last] end[y_t]
+             + sum_t sum_f e_tf W_step[f, y_t, y_t+1]
+    loss(y)  = loss_scale[i] * sum_t cost[truth_t, y_t]
+
+A chain has steps, a multiclass problem is one node without. Weights are laid out as
+``[node | bias | begin | end | step]``; an absent group has offset -1.
+
+A point of the marginal polytope is kept as what the objective can see of it (its *image*): node
+marginals (T, K), then the feature-weighted sum of step marginals (F, K, K). The dual block of an
+example is that many numbers, never a dense weight vector.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+
+from taut._compile import both_modes, compiled
+from taut.accumulator import Accumulator, new_accumulator, push
+from taut.inference.viterbi import independent_argmax, viterbi
+from taut.structures.features import Features, add_node, add_scaled, dot, node_scores
+
+
+class Work(NamedTuple):
+    """Scratch memory of one thread."""
+
+    theta: np.ndarray  # (longest, K) node scores
+    pair: np.ndarray  # (steps or 1, K, K) step scores
+    best: np.ndarray  # (longest, K) Viterbi's values
+    change: np.ndarray  # the direction d in image space, laid out like a dual block
+
+
+class Pairwise(NamedTuple):
+    features: Features
+    pointer: np.ndarray  # (n + 1,) nodes of example i
+    truth: np.ndarray  # (n_nodes,) true labels
+    cost: np.ndarray  # (K, K) cost[true, other], zero diagonal
+    loss_scale: np.ndarray  # (n,)
+    importance: np.ndarray  # (n,) sample weights
+    step_features: np.ndarray  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
+    n_states: int
+    n_step: int  # number of (K, K) step matrices; 0 without steps
+    bias_at: int
+    begin_at: int
+    end_at: int
+    step_at: int
+    n: int
+    dim: int
+
+    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+
+    def scores(problem, w, i, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        theta = work.theta
+        node_scores(problem.features, w, first, length, theta)
+        if problem.bias_at >= 0:
+            for t in range(length):
+                _add_row(w, problem.bias_at, theta[t])
+        if problem.begin_at >= 0:
+            _add_row(w, problem.begin_at, theta[0])
+        if problem.end_at >= 0:
+            _add_row(w, problem.end_at, theta[length - 1])
+        if problem.n_step > 0:
+            _step_scores(problem, w, first, length, work.pair)
+
+    def add_loss(problem, i, work):
+        first = problem.pointer[i]
+        scale = problem.loss_scale[i]
+        for t in range(problem.pointer[i + 1] - first):
+            true = problem.truth[first + t]
+            for k in range(problem.n_states):
+                work.theta[t, k] += scale * problem.cost[true, k]
+
+    def argmax(problem, w, i, work, y):
+        length = problem.pointer[i + 1] - problem.pointer[i]
+        if problem.n_step > 0:
+            value = viterbi(work.theta, work.pair, length, work.best, y)
+        else:
+            value = independent_argmax(work.theta, length, y)
+        return value - _total(problem, work, problem.truth[problem.pointer[i] :], length)
+
+    def label_value(problem, w, i, work, y):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        return _total(problem, work, y, length) - _total(
+            problem, work, problem.truth[first:], length
+        )
+
+    def block_value(problem, w, i, work, mu):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        at = _block_start(problem, i)
+        total = 0.0
+        for t in range(length):
+            total += dot(mu[at : at + problem.n_states], work.theta[t])
+            at += problem.n_states
+        if problem.n_step > 0:
+            steps = problem.n_step * problem.n_states * problem.n_states
+            total += dot(mu[at : at + steps], w[problem.step_at : problem.step_at + steps])
+        return total - _total(problem, work, problem.truth[first:], length)
+
+    def label_loss(problem, i, y):
+        first = problem.pointer[i]
+        total = 0.0
+        for t in range(problem.pointer[i + 1] - first):
+            total += problem.cost[problem.truth[first + t], y[t]]
+        return problem.loss_scale[i] * total
+
+    def difference(problem, i, mu, keep, plus, y_plus, minus, y_minus, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        at = _block_start(problem, i)
+        change = work.change
+        for j in range(_block_start(problem, i + 1) - at):
+            change[j] = keep * mu[at + j] if keep != 0.0 else 0.0
+        if plus != 0.0:
+            _add_corner(problem, first, length, y_plus, plus, change)
+        if minus != 0.0:
+            _add_corner(problem, first, length, y_minus, minus, change)
+
+    def project(problem, i, work, delta):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        n_states = problem.n_states
+        for t in range(length):
+            row = work.change[t * n_states : (t + 1) * n_states]
+            if not _is_zero(row):
+                add_node(problem.features, first + t, row, delta)
+                if problem.bias_at >= 0:
+                    _push_row(delta, problem.bias_at, row)
+                if t == 0 and problem.begin_at >= 0:
+                    _push_row(delta, problem.begin_at, row)
+                if t == length - 1 and problem.end_at >= 0:
+                    _push_row(delta, problem.end_at, row)
+        if problem.n_step > 0:
+            size = problem.n_step * n_states * n_states
+            at = length * n_states
+            _push_row(delta, problem.step_at, work.change[at : at + size])
+
+    def advance(problem, i, mu, step, work):
+        at = _block_start(problem, i)
+        for j in range(_block_start(problem, i + 1) - at):
+            mu[at + j] += step * work.change[j]
+
+    def length(problem, i):
+        return problem.pointer[i + 1] - problem.pointer[i]
+
+    def true_label(problem, i, y):
+        first = problem.pointer[i]
+        for t in range(problem.pointer[i + 1] - first):
+            y[t] = problem.truth[first + t]
+
+    def forget(problem, i, y):
+        pass
+
+    def weight(problem, i):
+        return problem.importance[i]
+
+    # --- what the Python side calls ------------------------------------------------------------
+
+
+    @property
+    def is_compiled(problem) -> bool:
+        return True
+
+    @property
+    def longest(problem) -> int:
+        return int(np.diff(problem.pointer).max())
+
+    def new_dual(problem) -> np.ndarray:
+        """Marginals of all examples, at the truth."""
+        mu = np.zeros(int(_block_start(problem, problem.n)))
+        _fill_truth(problem, mu)
+        return mu
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        target[: source.size] = source
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+    def fingerprint(problem) -> str:
+        """A hash of data, labels and losses."""
+        digest = hashlib.blake2b(digest_size=16)
+        for value in (*problem.features, *problem[1:]):
+            digest.update(np.ascontiguousarray(value).tobytes())
+        return digest.hexdigest()
+
+    def new_work(problem) -> Work:
+        longest, n_states = problem.longest, problem.n_states
+        n_tables = max(longest - 1, 1) if problem.step_features.size else 1
+        return Work(
+            np.zeros((longest, n_states)),
+            np.zeros((n_tables, n_states, n_states)),
+            np.zeros((longest, n_states)),
+            np.zeros(longest * n_states + problem.n_step * n_states**2),
+        )
+
+    def new_delta(problem) -> Accumulator:
+        n_states = problem.n_states
+        pushes = problem.features.most_pushes(problem.pointer, n_states)
+        pushes += (problem.longest + 2) * n_states + problem.n_step * n_states**2
+        return new_accumulator(problem.dim, pushes)
+
+    def worst_losses(problem) -> np.ndarray:
+        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
+        per_node = problem.cost.max(axis=1)[problem.truth]
+        return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])
+
+
+def pairwise_problem(
+    features: Features,
+    pointer: np.ndarray,
+    truth: np.ndarray,
+    n_states: int,
+    *,
+    cost: np.ndarray | None,
+    loss_scale: np.ndarray | None,
+    importance: np.ndarray | None,
+    bias: bool,
+    boundary: bool,
+    step_features: np.ndarray | None,
+) -> Pairwise:
+    """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
+    n = len(pointer) - 1
+    n_step = 0
+    if step_features is None:
+        step_features = np.zeros((0, 0))
+    else:
+        n_step = step_features.shape[1] if step_features.size else 1
+    sizes = [bias * n_states, boundary * n_states, boundary * n_states, n_step * n_states**2]
+    ends = np.cumsum([features.dim(n_states), *sizes])
+    at = [int(end) if size else -1 for end, size in zip(ends[:-1], sizes, strict=True)]
+    return Pairwise(
+        features,
+        pointer,
+        truth,
+        1.0 - np.eye(n_states) if cost is None else cost,
+        np.ones(n) if loss_scale is None else np.ascontiguousarray(loss_scale, np.float64),
+        np.ones(n) if importance is None else np.ascontiguousarray(importance, np.float64),
+        np.ascontiguousarray(step_features, np.float64),
+        n_states,
+        n_step,
+        *at,
+        n,
+        int(ends[-1]),
+    )
+
+
+@both_modes
+def _block_start(problem, i):
+    """Where the dual block of example i begins."""
+    steps = problem.n_step * problem.n_states * problem.n_states
+    return problem.pointer[i] * problem.n_states + i * steps
+
+
+@both_modes
+def _step_scores(problem, w, first, length, pair):
+    n_states = problem.n_states
+    matrix = n_states * n_states
+    flat = pair.reshape(-1)
+    at = problem.step_at
+    if problem.step_features.size == 0:
+        for j in range(matrix):
+            flat[j] = w[at + j]
+        return
+    for t in range(length - 1):
+        table = flat[t * matrix : (t + 1) * matrix]
+        table[:] = 0.0
+        for f in range(problem.n_step):
+            add_scaled(
+                w[at + f * matrix : at + (f + 1) * matrix],
+                problem.step_features[first + t, f],
+                table,
+            )
+
+
+@both_modes
+def _total(problem, work, y, length):
+    """Score of labelling y under the current scores."""
+    total = 0.0
+    for t in range(length):
+        total += work.theta[t, y[t]]
+    if problem.n_step > 0:
+        shared = work.pair.shape[0] == 1
+        for t in range(length - 1):
+            total += work.pair[0 if shared else t, y[t], y[t + 1]]
+    return total
+
+
+@both_modes
+def _add_corner(problem, first, length, y, amount, change):
+    """change += amount * image of the labelling y."""
+    n_states = problem.n_states
+    for t in range(length):
+        change[t * n_states + y[t]] += amount
+    if problem.n_step > 0:
+        for t in range(length - 1):
+            at = (length + y[t]) * n_states + y[t + 1]
+            if problem.step_features.size == 0:
+                change[at] += amount
+            else:
+                for f in range(problem.n_step):
+                    change[at] += amount * problem.step_features[first + t, f]
+                    at += n_states * n_states
+
+
+@compiled
+def _add_row(w, at, row):
+    for k in range(row.size):
+        row[k] += w[at + k]
+
+
+@compiled
+def _push_row(delta, at, row):
+    for k in range(row.size):
+        if row[k] != 0.0:
+            push(delta, at + k, row[k])
+
+
+@compiled
+def _is_zero(row):
+    for k in range(row.size):
+        if row[k] != 0.0:
+            return False
+    return True
+
+
+@compiled
+def _fill_truth(problem, mu):
+    for i in range(problem.n):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
+        _add_corner(problem, first, length, problem.truth[first:], 1.0, block)
