@@ -75,7 +75,7 @@ def compiled(function: Callable | None = None, *, fastmath: bool = False) -> Any
     numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
     try:
         return numba.njit(
-            cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH if fastmath else False
+            cache=True, nogil=True, _nrt=False, error_model="numpy", fastmath=FASTMATH if fastmath else False
         )(function)
     finally:
         numba.config.CACHE_DIR = before
@@ -83,7 +83,7 @@ def compiled(function: Callable | None = None, *, fastmath: bool = False) -> Any
 
 def both_modes(function: Callable) -> Callable:
     """Compile when called from compiled code; stay Python when called from Python."""
-    return register_jitable(error_model="numpy")(function)
+    return register_jitable(error_model="numpy", _nrt=False)(function)
 
 
 def generic(function: Callable) -> Callable:
@@ -97,7 +97,7 @@ def generic(function: Callable) -> Callable:
     def dispatch(first, *rest):  # type: ignore[no-untyped-def]
         return getattr(type(first), name)(first, *rest)
 
-    @overload(dispatch, strict=False, jit_options={"error_model": "numpy"})
+    @overload(dispatch, strict=False, jit_options={"error_model": "numpy", "_nrt": False})
     def choose(first, *rest):  # type: ignore[no-untyped-def]
         return getattr(first.instance_class, name)
 

@@ -9,9 +9,10 @@ marginals mu_i of a distribution over labellings, and the problem decides how to
     argmax               the max oracle: the best labelling and its value
     label_value          H_i of one labelling
     block_value          H_i averaged over the current mu_i
-    difference           d = keep*mu_i + plus*e(y_plus) + minus*e(y_minus), in ``work``
-    project              Psi_i d, the same difference seen by the weights
-    advance              mu_i += step * d
+    begin_change, add_corner, project, advance
+                         a change d of mu_i in ``work``, Psi_i d for the weights, mu_i += step * d
+    begin_margins, margin
+                         one labelling against the weights, without scoring all others
 
 Built-in problems are named tuples of arrays and run compiled; a model in plain Python is a
 :class:`taut.PythonProblem`. Both run the same solver source, because the functions below find
@@ -67,18 +68,33 @@ def label_loss(problem, i, y):
 
 
 @generic
-def difference(problem, i, mu, keep, plus, y_plus, minus, y_minus, work):
-    """Prepare d = keep*mu_i + plus*e(y_plus) + minus*e(y_minus) in ``work``; d sums to zero."""
+def begin_change(problem, i, mu, keep, work):
+    """Prepare the change d = keep * mu_i of the dual block."""
 
 
 @generic
-def project(problem, i, work, delta):
-    """delta += Psi_i d, the prepared difference seen by the weights."""
+def add_corner(problem, i, y, amount, work):
+    """d += amount * e(y)."""
+
+
+@generic
+def project(problem, i, work, amount, delta):
+    """delta += amount * Psi_i d, the prepared change seen by the weights; d must sum to zero."""
 
 
 @generic
 def advance(problem, i, mu, step, work):
-    """mu_i += step * d, for the prepared difference."""
+    """mu_i += step * d."""
+
+
+@generic
+def begin_margins(problem, i, work):
+    """Announce calls of ``margin`` with the same weights."""
+
+
+@generic
+def margin(problem, w, i, y, work):
+    """<w, phi_i(truth) - phi_i(y)>; costs only the places where y differs from the truth."""
 
 
 @generic

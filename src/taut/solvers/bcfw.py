@@ -24,11 +24,12 @@ from typing import NamedTuple
 from taut._compile import both_modes, compiled
 from taut.accumulator import squared_norm
 from taut.problem import (
+    add_corner,
     add_loss,
     advance,
     argmax,
+    begin_change,
     block_value,
-    difference,
     forget,
     label_loss,
     length,
@@ -36,7 +37,14 @@ from taut.problem import (
     scores,
     weight,
 )
-from taut.solvers.corners import best_and_worst, has_room, insert, labelling, rescale
+from taut.solvers.corners import best_and_worst, has_room, insert, rescale
+from taut.solvers.corrective import (
+    cheap_pass,
+    correct,
+    load_block,
+    remember_products,
+    store_block,
+)
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.state import (
     AVERAGED,
@@ -53,6 +61,7 @@ class Direction(IntEnum):
     TOWARD = 0
     PAIRWISE = 1
     AWAY = 2
+    CORRECTIVE = 3
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,11 @@ class BCFW:
     cache_size: int = 100
     refresh: int | None = 10
     averaging: bool = False
+    cheap_passes: int = 10
+
+    @property
+    def keeps_gram(self) -> bool:
+        return self.direction is Direction.CORRECTIVE
 
     @property
     def check_every(self) -> int:
@@ -92,6 +106,7 @@ class Options(NamedTuple):
     cache_factor: float
     cache_share: float
     cache_size: int
+    cheap_passes: int
 
 
 def pass_options(solver: BCFW, C: float, n: int) -> Options:
@@ -103,7 +118,8 @@ def pass_options(solver: BCFW, C: float, n: int) -> Options:
         solver.cache,
         solver.cache_factor,
         solver.cache_share,
-        solver.cache_size if solver.cache else 1,
+        solver.cache_size if solver.cache or solver.keeps_gram else 1,
+        solver.cheap_passes,
     )
 
 
@@ -112,15 +128,38 @@ def bcfw_steps(problem, state, options, n_steps):
     """Up to ``n_steps`` block steps; returns how many (fewer if the pool of corners is full)."""
     sampler = state.sampler
     for done in range(n_steps):
-        if options.keeps_corners and not has_room(state.corners, state.y.size):
+        if options.keeps_corners and not has_room(
+            state.corners, state.y.size, state.scratch.slot.size
+        ):
             return done
         i = draw(
             sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random
         )
         state.count[STEPS] += 1
         state.count[AVERAGED] += 1
-        block_step(problem, state, options, i)
+        if options.direction == 3:
+            corrective_step(problem, state, options, i)
+        else:
+            block_step(problem, state, options, i)
     return n_steps
+
+
+@both_modes
+def corrective_step(problem, state, options, i):
+    w, work, corners = state.w, state.work, state.corners
+    scale = options.C * weight(problem, i)
+    scores(problem, w, i, work)
+    add_loss(problem, i, work)
+    value = argmax(problem, w, i, work, state.y)
+    state.count[ORACLE_CALLS] += 1
+    loss = label_loss(problem, i, state.y)
+    slot, is_new = insert(problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS])
+    if is_new:
+        remember_products(problem, state, i, slot)
+    size, mean = load_block(problem, state, i)
+    set_gap(state.sampler.tree, i, weight(problem, i) * (value - mean) / options.n)
+    correct(state.scratch, size, corners.gram, scale)
+    store_block(problem, state, i, size, scale)
 
 
 @both_modes
@@ -137,7 +176,7 @@ def block_step(problem, state, options, i):
     if options.cache and _worth_using(state, options, i, weight(problem, i) * (plus_value - mean)):
         state.count[CACHE_HITS] += 1
         corners.used_at[plus] = state.count[STEPS]
-        found = labelling(corners, plus)
+        found = corners.labels[corners.label_at[plus] :]
         for t in range(length(problem, i)):
             state.y[t] = found[t]
     else:
@@ -145,8 +184,9 @@ def block_step(problem, state, options, i):
         state.count[ORACLE_CALLS] += 1
         set_gap(state.sampler.tree, i, weight(problem, i) * (plus_value - mean) / options.n)
         if options.keeps_corners:
-            plus = insert(
-                problem, corners, i, state.y, options.cache_size, state.count[STEPS]
+            loss = label_loss(problem, i, state.y)
+            plus, _ = insert(
+                problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS]
             )
 
     take_step(problem, state, options, i, mean, plus, plus_value, away, away_value)
@@ -186,10 +226,14 @@ def take_step(problem, state, options, i, mean, plus, plus_value, away, away_val
         return
     y_away = state.y
     if drop != 0.0:
-        y_away = labelling(corners, away)
+        y_away = corners.labels[corners.label_at[away] :]
 
-    difference(problem, i, state.mu, keep, add, state.y, drop, y_away, state.work)
-    project(problem, i, state.work, state.delta)
+    begin_change(problem, i, state.mu, keep, state.work)
+    if add != 0.0:
+        add_corner(problem, i, state.y, add, state.work)
+    if drop != 0.0:
+        add_corner(problem, i, y_away, drop, state.work)
+    project(problem, i, state.work, 1.0, state.delta)
     step = line_search(
         state, state.delta, scale, scale * squared_norm(state.delta), gain, most
     )

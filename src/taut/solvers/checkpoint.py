@@ -15,7 +15,7 @@ import numpy as np
 
 FORMAT = "taut checkpoint 1"
 # Scratch memory, and arrays that follow from the rest.
-NOT_SAVED = {"w", "delta", "work", "y", "y_away", "mu"}
+NOT_SAVED = {"w", "delta", "direct", "work", "y", "y_away", "mu", "scratch"}
 
 
 class Checkpoint:

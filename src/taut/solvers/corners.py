@@ -6,7 +6,7 @@ common pool: a slot with alpha > 0 is active, one with alpha = 0 is only cached.
 allocated by Python; a pass that finds it full returns early, and continues in a larger one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,65 +19,97 @@ class Corners(NamedTuple):
     size: np.ndarray  # (n,) slots of block i
     following: np.ndarray  # next slot of the same block, -1 at the end
     alpha: np.ndarray  # weight of the labelling in mu_i
+    loss: np.ndarray  # loss of the labelling
     used_at: np.ndarray  # step of the last use, for eviction
     label_at: np.ndarray  # where its labelling starts in ``labels``
     labels: np.ndarray
-    used: np.ndarray  # (2,) slots and labels in use
+    rank: np.ndarray  # place of the slot among those of its block, in order of creation
+    gram_at: np.ndarray  # where its row of inner products starts in ``gram``
+    gram: np.ndarray  # <psi, psi'> with the slots of lower or equal rank; empty if not kept
+    used: np.ndarray  # (4,) slots, labels and inner products in use; largest block
 
 
 def no_corners() -> Corners:
-    empty = np.zeros(0, np.int64)
-    return Corners(
-        empty, empty, empty, np.zeros(0), empty, empty, np.zeros(0, np.int32), np.zeros(2, np.int64)
+    return Corners(**_pool(0, 0, 0), head=np.zeros(0, np.int64), size=np.zeros(0, np.int64))
+
+
+def _pool(slots: int, labels: int, products: int) -> dict[str, np.ndarray]:
+    return dict(
+        following=np.full(slots, -1),
+        alpha=np.zeros(slots),
+        loss=np.zeros(slots),
+        used_at=np.zeros(slots, np.int64),
+        label_at=np.zeros(slots, np.int64),
+        labels=np.zeros(labels, np.int32),
+        rank=np.zeros(slots, np.int64),
+        gram_at=np.zeros(slots, np.int64),
+        gram=np.zeros(products),
+        used=np.zeros(4, np.int64),
     )
 
 
-def new_corners(problem, lengths: np.ndarray) -> Corners:
-    """One slot per block, holding the truth with weight 1, and room for one more per block."""
-    n, slots = len(lengths), 2 * len(lengths)
+def new_corners(problem: Any, lengths: np.ndarray, keeps_gram: bool) -> Corners:
+    """One slot per block, holding the truth with weight 1, and room for some more."""
+    n = len(lengths)
     corners = Corners(
-        np.arange(n),
-        np.ones(n, np.int64),
-        np.full(slots, -1),
-        np.concatenate([np.ones(n), np.zeros(n)]),
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int64),
-        np.zeros(int(2 * lengths.sum() + lengths.max()), np.int32),
-        np.array([n, lengths.sum()]),
+        **_pool(0, 0, 0), head=np.zeros(0, np.int64), size=np.zeros(0, np.int64)
+    )._replace(gram=np.zeros(int(keeps_gram)))
+    return with_new_blocks(problem, corners, lengths, 0)
+
+
+def with_new_blocks(problem: Any, corners: Corners, lengths: np.ndarray, first: int) -> Corners:
+    """Append blocks ``first``, ``first + 1``, ... to a pool that holds those before."""
+    fresh = lengths[first:]
+    slots, labels, products, largest = corners.used
+    keeps_gram = corners.gram.size > 0
+    room = _pool(2 * len(fresh) + 1, 2 * int(fresh.sum()) + int(lengths.max()), 3 * len(fresh) + 1)
+    if not keeps_gram:
+        room["gram"] = np.zeros(0)
+    used = np.array(
+        [slots + len(fresh), labels + fresh.sum(), products + len(fresh), max(largest, 1)]
     )
-    corners.label_at[:n] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    for i in range(n):
-        true_label(problem, i, corners.labels[corners.label_at[i] :])
+    corners = Corners(
+        head=np.concatenate([corners.head, slots + np.arange(len(fresh))]),
+        size=np.concatenate([corners.size, np.ones(len(fresh), np.int64)]),
+        following=np.concatenate([corners.following[:slots], room["following"]]),
+        alpha=np.concatenate([corners.alpha[:slots], room["alpha"]]),
+        loss=np.concatenate([corners.loss[:slots], room["loss"]]),
+        used_at=np.concatenate([corners.used_at[:slots], room["used_at"]]),
+        label_at=np.concatenate([corners.label_at[:slots], room["label_at"]]),
+        labels=np.concatenate([corners.labels[:labels], room["labels"]]),
+        rank=np.concatenate([corners.rank[:slots], room["rank"]]),
+        gram_at=np.concatenate([corners.gram_at[:slots], room["gram_at"]]),
+        gram=np.concatenate([corners.gram[:products], room["gram"]]) if keeps_gram else room["gram"],
+        used=used,
+    )
+    new = slice(slots, slots + len(fresh))
+    corners.alpha[new] = 1.0
+    corners.label_at[new] = labels + np.cumsum(fresh) - fresh
+    corners.gram_at[new] = products + np.arange(len(fresh))  # the truth's psi is zero
+    for i in range(first, len(lengths)):
+        true_label(problem, i, corners.labels[corners.label_at[corners.head[i]] :])
     return corners
 
 
 def grown(corners: Corners) -> Corners:
     """The same corners in a pool of twice the size."""
-
-    def double(array: np.ndarray, fill: int) -> np.ndarray:
-        return np.concatenate([array, np.full(len(array), fill, array.dtype)])
-
-    return corners._replace(
-        following=double(corners.following, -1),
-        alpha=double(corners.alpha, 0),
-        used_at=double(corners.used_at, 0),
-        label_at=double(corners.label_at, 0),
-        labels=double(corners.labels, 0),
-    )
+    pool = {
+        name: np.concatenate([array, np.zeros_like(array)])
+        for name, array in corners._asdict().items()
+        if name not in ("head", "size", "used")
+    }
+    return corners._replace(**pool)
 
 
 @compiled
-def has_room(corners, longest):
+def has_room(corners, longest, largest):
+    """Whether any one block can take one more labelling, and none exceeds ``largest`` by it."""
     return (
-        corners.used[0] < corners.alpha.size
+        corners.used[3] < largest
+        and corners.used[0] < corners.alpha.size
         and corners.used[1] + longest <= corners.labels.size
+        and (corners.gram.size == 0 or corners.used[2] + corners.used[3] < corners.gram.size)
     )
-
-
-@both_modes
-def labelling(corners, slot):
-    """The labelling in a slot (longer than the example's; only its first entries count)."""
-    return corners.labels[corners.label_at[slot] :]
 
 
 @compiled
@@ -89,8 +121,8 @@ def _equal(a, b, count):
 
 
 @both_modes
-def insert(problem, corners, i, y, limit, now):
-    """Slot of labelling y in block i, found or made.
+def insert(problem, corners, i, y, loss, limit, now):
+    """(slot of labelling y in block i, whether it was made now).
 
     Beyond ``limit`` slots the least recently used cached one is overwritten; active ones never.
     """
@@ -98,10 +130,10 @@ def insert(problem, corners, i, y, limit, now):
     spare = -1
     slot = corners.head[i]
     while slot >= 0:
-        if _equal(labelling(corners, slot), y, count):
+        if _equal(corners.labels[corners.label_at[slot] :], y, count):
             corners.used_at[slot] = now
             forget(problem, i, y)
-            return slot
+            return slot, False
         if corners.alpha[slot] == 0.0 and (
             spare < 0 or corners.used_at[slot] < corners.used_at[spare]
         ):
@@ -109,21 +141,26 @@ def insert(problem, corners, i, y, limit, now):
         slot = corners.following[slot]
     if spare >= 0 and corners.size[i] >= limit:
         slot = spare
-        forget(problem, i, labelling(corners, slot))
+        forget(problem, i, corners.labels[corners.label_at[slot] :])
     else:
         slot = corners.used[0]
-        corners.used[0] += 1
         corners.label_at[slot] = corners.used[1]
-        corners.used[1] += count
+        corners.rank[slot] = corners.size[i]
+        corners.gram_at[slot] = corners.used[2]
         corners.following[slot] = corners.head[i]
         corners.head[i] = slot
         corners.size[i] += 1
-    kept = labelling(corners, slot)
+        corners.used[0] += 1
+        corners.used[1] += count
+        corners.used[2] += corners.size[i]
+        corners.used[3] = max(corners.used[3], corners.size[i])
+    kept = corners.labels[corners.label_at[slot] :]
     for t in range(count):
         kept[t] = y[t]
     corners.alpha[slot] = 0.0
+    corners.loss[slot] = loss
     corners.used_at[slot] = now
-    return slot
+    return slot, True
 
 
 @both_modes
@@ -133,7 +170,7 @@ def best_and_worst(problem, corners, w, i, work):
     best_value, away_value = -np.inf, np.inf
     slot = corners.head[i]
     while slot >= 0:
-        value = label_value(problem, w, i, work, labelling(corners, slot))
+        value = label_value(problem, w, i, work, corners.labels[corners.label_at[slot] :])
         if value > best_value:
             best, best_value = slot, value
         if corners.alpha[slot] > 0.0 and value < away_value:

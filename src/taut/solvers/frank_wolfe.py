@@ -10,8 +10,8 @@ Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
 from dataclasses import dataclass
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, add_to, clear, squared_norm
-from taut.problem import advance, difference, forget, label_loss, project, weight
+from taut.accumulator import DENSE, squared_norm
+from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
 from taut.solvers.state import AVERAGED, STEPS, line_search, move
 
 
@@ -38,15 +38,15 @@ def fw_step(problem, state, C, gain, labels, label_at, whole):
     whole.count[0] = DENSE
     for i in range(label_at.size):
         y = labels[label_at[i] :]
-        difference(problem, i, state.mu, -1.0, 1.0, y, 0.0, y, state.work)
-        project(problem, i, state.work, state.delta)
-        add_to(state.delta, weight(problem, i), whole.value)
-        clear(state.delta)
+        begin_change(problem, i, state.mu, -1.0, state.work)
+        add_corner(problem, i, y, 1.0, state.work)
+        project(problem, i, state.work, weight(problem, i), whole)
         loss_change += weight(problem, i) * (label_loss(problem, i, y) - state.ell[i])
     step = line_search(state, whole, C, C * squared_norm(whole), gain, 1.0)
     for i in range(label_at.size):
         y = labels[label_at[i] :]
-        difference(problem, i, state.mu, -1.0, 1.0, y, 0.0, y, state.work)
+        begin_change(problem, i, state.mu, -1.0, state.work)
+        add_corner(problem, i, y, 1.0, state.work)
         advance(problem, i, state.mu, step, state.work)
         state.ell[i] += step * (label_loss(problem, i, y) - state.ell[i])
         forget(problem, i, y)

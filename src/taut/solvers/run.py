@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from taut._compile import compiled
-from taut.accumulator import new_accumulator
-from taut.problem import advance, difference, true_label
-from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
+from taut.accumulator import DENSE, Accumulator, new_accumulator
+from taut.problem import add_corner, advance, begin_change, true_label
+from taut.solvers.bcfw import BCFW, Direction, bcfw_steps, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
-from taut.solvers.corners import grown, insert, new_corners, no_corners
+from taut.solvers.corners import grown, insert, new_corners, no_corners, with_new_blocks
+from taut.solvers.corrective import cheap_pass, new_scratch
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.state import (
@@ -62,15 +63,21 @@ class Run:
             upper=upper,
             mu=problem.new_dual(),
             ell=np.zeros(self.n),
-            corners=new_corners(problem, self.lengths) if solver.keeps_corners else no_corners(),
+            corners=(
+                new_corners(problem, self.lengths, solver.keeps_gram)
+                if solver.keeps_corners
+                else no_corners()
+            ),
             sampler=new_sampler(order, self.n, seed),
             average=np.zeros(problem.dim if solver.averaging else 0),
             count=np.zeros(4, np.int64),
             total=np.zeros(3),
             delta=problem.new_delta(),
+            direct=Accumulator(v, np.zeros(0, np.int64), np.full(1, DENSE)),
             work=problem.new_work(),
             y=np.zeros(problem.longest, np.int32),
             y_away=np.zeros(problem.longest, np.int32),
+            scratch=new_scratch(32),
         )
 
     def continue_from(self, earlier: State, earlier_C: float, keep: str) -> None:
@@ -89,35 +96,13 @@ class Run:
         self.problem.copy_dual(earlier.mu, state.mu)
         state.ell[:n_before] = earlier.ell
         if self.solver.keeps_corners:
-            self._copy_corners(earlier.corners)
+            corners = with_new_blocks(self.problem, earlier.corners, self.lengths, n_before)
+            self.state = state = state._replace(corners=corners)
         if keep == "primal" and earlier_C < self.C:
             shrink = shrink_toward_truth if self.problem.is_compiled else shrink_toward_truth.py_func
             shrink(self.problem, self.state, earlier_C / self.C, n_before)
         state.total[LOSS] = self.importance @ state.ell
         self.rebuild()
-
-    def _copy_corners(self, earlier: Any) -> None:
-        """New blocks keep the truth they were given; old ones get their earlier slots."""
-        n_before = len(earlier.head)
-        fresh = self.lengths[n_before:]
-        slots, labels = earlier.used
-        merged = earlier._replace(
-            head=np.concatenate([earlier.head, slots + np.arange(len(fresh))]),
-            size=np.concatenate([earlier.size, np.ones(len(fresh), np.int64)]),
-            following=np.concatenate([earlier.following[:slots], np.full(len(fresh), -1)]),
-            alpha=np.concatenate([earlier.alpha[:slots], np.ones(len(fresh))]),
-            used_at=np.concatenate([np.zeros(slots + len(fresh), np.int64)]),
-            label_at=np.concatenate(
-                [earlier.label_at[:slots], labels + np.cumsum(fresh) - fresh]
-            ).astype(np.int64),
-            labels=np.concatenate(
-                [earlier.labels[:labels], np.zeros(fresh.sum() + self.problem.longest, np.int32)]
-            ),
-            used=np.array([slots + len(fresh), labels + fresh.sum()]),
-        )
-        for i in range(n_before, self.n):
-            true_label(self.problem, i, merged.labels[merged.label_at[merged.head[i]] :])
-        self.state = self.state._replace(corners=grown(merged))
 
     def rebuild(self) -> None:
         """Recompute the weights from the dual point."""
@@ -138,7 +123,16 @@ class Run:
         while n_steps > 0:
             n_steps -= steps(self.problem, self.state, options, n_steps)
             if n_steps > 0:
-                self.state = self.state._replace(corners=grown(self.state.corners))
+                self.state = with_more_room(self.state)
+        if self.solver.direction is Direction.CORRECTIVE and self.state.count[STEPS]%self.n==0:
+            self.cheap()
+
+    def cheap(self):
+        before=0
+        for sweep in range(self.solver.cheap_passes):
+            gap = cheap_pass(self.problem, self.state, self.C, self.n)
+            if sweep == 0: before = gap
+            if gap < 0.1*before: break
 
     def _batch_step(self) -> None:
         """Uses the labellings of the last certificate: ``certify`` must have been called."""
@@ -197,7 +191,8 @@ def shrink_toward_truth(problem, state, rho, n_blocks):
     corners = state.corners
     for i in range(n_blocks):
         true_label(problem, i, state.y)
-        difference(problem, i, state.mu, -1.0, 1.0, state.y, 0.0, state.y, state.work)
+        begin_change(problem, i, state.mu, -1.0, state.work)
+        add_corner(problem, i, state.y, 1.0, state.work)
         advance(problem, i, state.mu, 1.0 - rho, state.work)
         state.ell[i] *= rho
         if corners.head.size > 0:
@@ -205,8 +200,14 @@ def shrink_toward_truth(problem, state, rho, n_blocks):
             while slot >= 0:
                 corners.alpha[slot] *= rho
                 slot = corners.following[slot]
-            slot = insert(problem, corners, i, state.y, 1 << 60, 0)
+            slot, _ = insert(problem, corners, i, state.y, 0.0, 1 << 60, 0)
             corners.alpha[slot] += 1.0 - rho
+
+
+def with_more_room(state: State) -> State:
+    """The same state with a larger pool of corners and scratch memory to match."""
+    corners = grown(state.corners)
+    return state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))
 
 
 def checked_bounds(bounds: Bounds | None, dim: int) -> tuple[np.ndarray, np.ndarray]:

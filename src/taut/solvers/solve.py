@@ -143,7 +143,7 @@ class _Loop:
         slice_steps = min(left, run.n if run.problem.is_compiled else 1)
         while left > 0:
             before = time.perf_counter()
-            steps = min(left, slice_steps)
+            steps = min(left, slice_steps, run.n - run.state.count[0] % run.n)
             run.advance(steps)
             left -= steps
             elapsed = time.perf_counter() - before

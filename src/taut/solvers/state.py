@@ -14,7 +14,7 @@ import numpy as np
 
 from taut._compile import both_modes, compiled
 from taut.accumulator import DENSE, Accumulator, add_to, clear
-from taut.problem import difference, length, project, true_label, weight
+from taut.problem import add_corner, begin_change, length, project, true_label, weight
 from taut.solvers.corners import Corners
 from taut.solvers.sampling import Sampler
 
@@ -37,9 +37,11 @@ class State(NamedTuple):
     count: np.ndarray
     total: np.ndarray
     delta: Accumulator
+    direct: Accumulator  # adds to v itself
     work: Any
     y: np.ndarray  # a labelling
     y_away: np.ndarray  # another
+    scratch: Any  # of fully corrective steps
 
 
 @both_modes
@@ -145,10 +147,9 @@ def rebuild_weights(problem, state, C, n):
     state.v[:] = 0.0
     for i in range(n):
         true_label(problem, i, state.y)
-        difference(problem, i, state.mu, -1.0, 1.0, state.y, 0.0, state.y, state.work)
-        project(problem, i, state.work, state.delta)
-        add_to(state.delta, C * weight(problem, i), state.v)
-        clear(state.delta)
+        begin_change(problem, i, state.mu, -1.0, state.work)
+        add_corner(problem, i, state.y, 1.0, state.work)
+        project(problem, i, state.work, C * weight(problem, i), state.direct)
     if state.lower.size > 0:
         for entry in range(state.v.size):
             state.w[entry] = min(max(state.v[entry], state.lower[entry]), state.upper[entry])

@@ -28,8 +28,13 @@ def node_scores(features, w, first, length, theta):
 
 
 @generic
-def add_node(features, node, amount, delta):
-    """delta += sum_k amount[k] * (features of ``node`` with label k)."""
+def add_node(features, node, amount, change, delta):
+    """delta += amount * sum_k change[k] * (features of ``node`` with label k)."""
+
+
+@generic
+def node_score(features, w, node, k, n_states):
+    """The score of label k at one node."""
 
 
 @compiled(fastmath=True)
@@ -81,12 +86,16 @@ class DenseFeatures(NamedTuple):
             for k in range(blocked, n_states):
                 out[k] = dot(x, w[k * n_features : (k + 1) * n_features])
 
-    def add_node(features, node, amount, delta):
+    def add_node(features, node, amount, change, delta):
         delta.count[0] = DENSE
         x = features.rows[node]
-        for k in range(amount.size):
-            if amount[k] != 0.0:
-                add_scaled(x, amount[k], delta.value[k * x.size : (k + 1) * x.size])
+        for k in range(change.size):
+            if change[k] != 0.0:
+                add_scaled(x, amount * change[k], delta.value[k * x.size : (k + 1) * x.size])
+
+    def node_score(features, w, node, k, n_states):
+        x = features.rows[node]
+        return dot(x, w[k * x.size : (k + 1) * x.size])
 
     def dim(features, n_states: int) -> int:
         return features.rows.shape[1] * n_states
@@ -114,14 +123,20 @@ class SparseFeatures(NamedTuple):
                 row = features.indices[position] * n_states
                 add_scaled(w[row : row + n_states], features.data[position], out)
 
-    def add_node(features, node, amount, delta):
-        n_states = amount.size
+    def add_node(features, node, amount, change, delta):
+        n_states = change.size
         for position in range(features.indptr[node], features.indptr[node + 1]):
             row = features.indices[position] * n_states
-            value = features.data[position]
+            value = amount * features.data[position]
             for k in range(n_states):
-                if amount[k] != 0.0:
-                    push(delta, row + k, amount[k] * value)
+                if change[k] != 0.0:
+                    push(delta, row + k, change[k] * value)
+
+    def node_score(features, w, node, k, n_states):
+        total = 0.0
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            total += features.data[position] * w[features.indices[position] * n_states + k]
+        return total
 
     def dim(features, n_states: int) -> int:
         return features.n_features * n_states
@@ -153,15 +168,23 @@ class ObservedFeatures(NamedTuple):
                 for entry in range(pointer[attribute], pointer[attribute + 1]):
                     out[features.weight_state[entry]] += value * w[entry]
 
-    def add_node(features, node, amount, delta):
+    def add_node(features, node, amount, change, delta):
         pointer = features.weight_pointer
         for position in range(features.indptr[node], features.indptr[node + 1]):
             attribute = features.indices[position]
-            value = features.data[position]
+            value = amount * features.data[position]
             for entry in range(pointer[attribute], pointer[attribute + 1]):
-                change = amount[features.weight_state[entry]]
-                if change != 0.0:
-                    push(delta, entry, change * value)
+                k = features.weight_state[entry]
+                if change[k] != 0.0:
+                    push(delta, entry, change[k] * value)
+
+    def node_score(features, w, node, k, n_states):
+        total = 0.0
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = _entry_of(features, features.indices[position], k)
+            if entry >= 0:
+                total += features.data[position] * w[entry]
+        return total
 
     def dim(features, n_states: int) -> int:
         return features.weight_state.size
@@ -177,6 +200,15 @@ class ObservedFeatures(NamedTuple):
             (w, features.weight_state, features.weight_pointer),
             shape=(features.n_features, n_states),
         )
+
+
+@compiled
+def _entry_of(features, attribute, k):
+    """Where the weight of (attribute, label k) is, -1 if there is none."""
+    for entry in range(features.weight_pointer[attribute], features.weight_pointer[attribute + 1]):
+        if features.weight_state[entry] == k:
+            return entry
+    return -1
 
 
 Features = DenseFeatures | SparseFeatures | ObservedFeatures

@@ -23,7 +23,14 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.accumulator import Accumulator, new_accumulator, push
 from taut.inference.viterbi import independent_argmax, viterbi
-from taut.structures.features import Features, add_node, add_scaled, dot, node_scores
+from taut.structures.features import (
+    Features,
+    add_node,
+    add_scaled,
+    dot,
+    node_score,
+    node_scores,
+)
 
 
 class Work(NamedTuple):
@@ -32,7 +39,9 @@ class Work(NamedTuple):
     theta: np.ndarray  # (longest, K) node scores
     pair: np.ndarray  # (steps or 1, K, K) step scores
     best: np.ndarray  # (longest, K) Viterbi's values
-    change: np.ndarray  # the direction d in image space, laid out like a dual block
+    change: np.ndarray  # the change d of a dual block, laid out like it
+    known: np.ndarray  # (longest, K) visit in which theta[t, k] was computed by ``margin``
+    visit: np.ndarray  # (1,)
 
 
 class Pairwise(NamedTuple):
@@ -112,41 +121,58 @@ class Pairwise(NamedTuple):
             total += problem.cost[problem.truth[first + t], y[t]]
         return problem.loss_scale[i] * total
 
-    def difference(problem, i, mu, keep, plus, y_plus, minus, y_minus, work):
-        first = problem.pointer[i]
-        length = problem.pointer[i + 1] - first
+    def begin_change(problem, i, mu, keep, work):
         at = _block_start(problem, i)
-        change = work.change
         for j in range(_block_start(problem, i + 1) - at):
-            change[j] = keep * mu[at + j] if keep != 0.0 else 0.0
-        if plus != 0.0:
-            _add_corner(problem, first, length, y_plus, plus, change)
-        if minus != 0.0:
-            _add_corner(problem, first, length, y_minus, minus, change)
+            work.change[j] = keep * mu[at + j] if keep != 0.0 else 0.0
 
-    def project(problem, i, work, delta):
+    def add_corner(problem, i, y, amount, work):
+        first = problem.pointer[i]
+        _add_corner(problem, first, problem.pointer[i + 1] - first, y, amount, work.change)
+
+    def project(problem, i, work, amount, delta):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
         n_states = problem.n_states
         for t in range(length):
             row = work.change[t * n_states : (t + 1) * n_states]
             if not _is_zero(row):
-                add_node(problem.features, first + t, row, delta)
+                add_node(problem.features, first + t, amount, row, delta)
                 if problem.bias_at >= 0:
-                    _push_row(delta, problem.bias_at, row)
+                    _push_row(delta, problem.bias_at, amount, row)
                 if t == 0 and problem.begin_at >= 0:
-                    _push_row(delta, problem.begin_at, row)
+                    _push_row(delta, problem.begin_at, amount, row)
                 if t == length - 1 and problem.end_at >= 0:
-                    _push_row(delta, problem.end_at, row)
+                    _push_row(delta, problem.end_at, amount, row)
         if problem.n_step > 0:
             size = problem.n_step * n_states * n_states
             at = length * n_states
-            _push_row(delta, problem.step_at, work.change[at : at + size])
+            _push_row(delta, problem.step_at, amount, work.change[at : at + size])
 
     def advance(problem, i, mu, step, work):
         at = _block_start(problem, i)
         for j in range(_block_start(problem, i + 1) - at):
             mu[at + j] += step * work.change[j]
+
+    def begin_margins(problem, i, work):
+        work.visit[0] += 1
+
+    def margin(problem, w, i, y, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        total = 0.0
+        for t in range(length):
+            true, other = problem.truth[first + t], y[t]
+            differs = true != other
+            if differs:
+                total += _label_score(problem, w, first, length, t, true, work)
+                total -= _label_score(problem, w, first, length, t, other, work)
+            if t > 0 and problem.n_step > 0:
+                before, other_before = problem.truth[first + t - 1], y[t - 1]
+                if differs or before != other_before:
+                    total += _step_score(problem, w, first + t - 1, before, true)
+                    total -= _step_score(problem, w, first + t - 1, other_before, other)
+        return total
 
     def length(problem, i):
         return problem.pointer[i + 1] - problem.pointer[i]
@@ -201,6 +227,8 @@ class Pairwise(NamedTuple):
             np.zeros((n_tables, n_states, n_states)),
             np.zeros((longest, n_states)),
             np.zeros(longest * n_states + problem.n_step * n_states**2),
+            np.zeros((longest, n_states), np.int64),
+            np.zeros(1, np.int64),
         )
 
     def new_delta(problem) -> Accumulator:
@@ -283,6 +311,34 @@ def _step_scores(problem, w, first, length, pair):
 
 
 @both_modes
+def _step_score(problem, w, node, k, other):
+    at = problem.step_at + k * problem.n_states + other
+    if problem.step_features.size == 0:
+        return w[at]
+    total = 0.0
+    for f in range(problem.n_step):
+        total += problem.step_features[node, f] * w[at]
+        at += problem.n_states * problem.n_states
+    return total
+
+
+@both_modes
+def _label_score(problem, w, first, length, t, k, work):
+    """Score of label k at position t, computed at most once per visit."""
+    if work.known[t, k] != work.visit[0]:
+        score = node_score(problem.features, w, first + t, k, problem.n_states)
+        if problem.bias_at >= 0:
+            score += w[problem.bias_at + k]
+        if t == 0 and problem.begin_at >= 0:
+            score += w[problem.begin_at + k]
+        if t == length - 1 and problem.end_at >= 0:
+            score += w[problem.end_at + k]
+        work.theta[t, k] = score
+        work.known[t, k] = work.visit[0]
+    return work.theta[t, k]
+
+
+@both_modes
 def _total(problem, work, y, length):
     """Score of labelling y under the current scores."""
     total = 0.0
@@ -319,10 +375,10 @@ def _add_row(w, at, row):
 
 
 @compiled
-def _push_row(delta, at, row):
+def _push_row(delta, at, amount, row):
     for k in range(row.size):
         if row[k] != 0.0:
-            push(delta, at + k, row[k])
+            push(delta, at + k, amount * row[k])
 
 
 @compiled

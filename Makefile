@@ -1,0 +1,53 @@
+# One environment, .venv, serves every target; it is installed again only when pyproject.toml changes.
+# `uv` is used when it is on PATH; otherwise the standard venv and pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+
+ifneq ($(UV),)
+  create := $(UV) venv --quiet --seed --python $(PYTHON) $(VENV)
+  install := $(UV) pip install --quiet --python $(BIN)/python
+else
+  create := $(PYTHON) -m venv $(VENV)
+  install := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.PHONY: help demo test docs bench clean
+
+help:
+	@echo "make demo    train on a built-in data set and show the certificate"
+	@echo "make test    lint, type check, tests"
+	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make bench   install the peers and list the benchmark scripts"
+	@echo "make clean   remove the environment, caches and built files"
+
+demo: $(VENV)/.installed-plot
+	$(BIN)/python -m taut.demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --dist loadfile
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.installed-bench
+	@echo "Run a benchmark with $(BIN)/python and one of:"
+	@ls benchmarks/*.py
+
+clean:
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/generated
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(create)
+
+# One stamp per extra: plot, dev, docs, bench.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(install) --editable ".[$*]"
+	@touch $@
