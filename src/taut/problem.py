@@ -98,5 +98,13 @@ def margin(problem, w, i, y, work):
 
 
 @generic
+def shift(problem, i, y, amount, scale, mu, delta):
+    """Move ``amount`` of mu_i from the truth to y; delta -= scale * amount * Psi_i(e(y) - e(truth)).
+
+    Like ``margin``, costs only the places where y differs from the truth.
+    """
+
+
+@generic
 def forget(problem, i, y):
     """The solver keeps no copy of labelling ``y`` any more."""

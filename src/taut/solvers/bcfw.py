@@ -38,13 +38,7 @@ from taut.problem import (
     weight,
 )
 from taut.solvers.corners import best_and_worst, has_room, insert, rescale
-from taut.solvers.corrective import (
-    cheap_pass,
-    correct,
-    load_block,
-    remember_products,
-    store_block,
-)
+from taut.solvers.corrective import correct_block, load_block, remember_products
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.state import (
     AVERAGED,
@@ -80,7 +74,7 @@ class BCFW:
     cache_size: int = 100
     refresh: int | None = 10
     averaging: bool = False
-    cheap_passes: int = 10
+    cheap_passes: int = 15
 
     @property
     def keeps_gram(self) -> bool:
@@ -147,7 +141,6 @@ def bcfw_steps(problem, state, options, n_steps):
 @both_modes
 def corrective_step(problem, state, options, i):
     w, work, corners = state.w, state.work, state.corners
-    scale = options.C * weight(problem, i)
     scores(problem, w, i, work)
     add_loss(problem, i, work)
     value = argmax(problem, w, i, work, state.y)
@@ -156,10 +149,9 @@ def corrective_step(problem, state, options, i):
     slot, is_new = insert(problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS])
     if is_new:
         remember_products(problem, state, i, slot)
-    size, mean = load_block(problem, state, i)
+    size, mean, _ = load_block(problem, state, i)
     set_gap(state.sampler.tree, i, weight(problem, i) * (value - mean) / options.n)
-    correct(state.scratch, size, corners.gram, scale)
-    store_block(problem, state, i, size, scale)
+    correct_block(problem, state, i, size, options.C)
 
 
 @both_modes

@@ -19,6 +19,7 @@ class Corners(NamedTuple):
     size: np.ndarray  # (n,) slots of block i
     following: np.ndarray  # next slot of the same block, -1 at the end
     alpha: np.ndarray  # weight of the labelling in mu_i
+    before: np.ndarray  # alpha before the last sweep, for momentum
     loss: np.ndarray  # loss of the labelling
     used_at: np.ndarray  # step of the last use, for eviction
     label_at: np.ndarray  # where its labelling starts in ``labels``
@@ -37,6 +38,7 @@ def _pool(slots: int, labels: int, products: int) -> dict[str, np.ndarray]:
     return dict(
         following=np.full(slots, -1),
         alpha=np.zeros(slots),
+        before=np.zeros(slots),
         loss=np.zeros(slots),
         used_at=np.zeros(slots, np.int64),
         label_at=np.zeros(slots, np.int64),
@@ -73,6 +75,7 @@ def with_new_blocks(problem: Any, corners: Corners, lengths: np.ndarray, first: 
         size=np.concatenate([corners.size, np.ones(len(fresh), np.int64)]),
         following=np.concatenate([corners.following[:slots], room["following"]]),
         alpha=np.concatenate([corners.alpha[:slots], room["alpha"]]),
+        before=np.concatenate([corners.before[:slots], room["before"]]),
         loss=np.concatenate([corners.loss[:slots], room["loss"]]),
         used_at=np.concatenate([corners.used_at[:slots], room["used_at"]]),
         label_at=np.concatenate([corners.label_at[:slots], room["label_at"]]),
@@ -83,7 +86,7 @@ def with_new_blocks(problem: Any, corners: Corners, lengths: np.ndarray, first: 
         used=used,
     )
     new = slice(slots, slots + len(fresh))
-    corners.alpha[new] = 1.0
+    corners.alpha[new] = corners.before[new] = 1.0
     corners.label_at[new] = labels + np.cumsum(fresh) - fresh
     corners.gram_at[new] = products + np.arange(len(fresh))  # the truth's psi is zero
     for i in range(first, len(lengths)):
@@ -157,7 +160,7 @@ def insert(problem, corners, i, y, loss, limit, now):
     kept = corners.labels[corners.label_at[slot] :]
     for t in range(count):
         kept[t] = y[t]
-    corners.alpha[slot] = 0.0
+    corners.alpha[slot] = corners.before[slot] = 0.0
     corners.loss[slot] = loss
     corners.used_at[slot] = now
     return slot, True

@@ -1,16 +1,24 @@
-"""Fully corrective block steps, and cheap passes that never call the oracle.
+"""Fully corrective block steps, and accelerated passes that never call the oracle.
 
-For every remembered labelling a of block i keep psi_a, seen only through the block's Gram matrix
-G = [<psi_a, psi_b>] (which never changes) and the values h_a = loss_a - <w, psi_a>. Moving weight
-gamma from labelling b to a changes
+For every remembered labelling a of block i, psi_a = phi(truth) - phi(a) is seen only through the
+block's Gram matrix G = [<psi_a, psi_b>], which never changes, and the values
+h_a = loss_a - <w, psi_a>. Moving weight gamma from labelling b to a changes
 
     alpha_a += gamma, alpha_b -= gamma;   h_c -= C s_i gamma (G_ca - G_cb) for all c,
 
-so any number of pairwise steps can be taken without touching w, which moves once at the end. A
-labelling usually differs from the truth in a few places, and <w, psi_a> costs only those places:
-a visit costs about a microsecond where an oracle call costs ten. What then limits convergence is
-the coupling between blocks; it is resolved by sweeping over the active sets many times between two
-passes of the oracle (compare the multi-plane method of Shah, Kolmogorov & Lampert 2015).
+so a block can be solved over its active set without touching w, which moves once at the end. A
+labelling differs from the truth in a few places, and <w, psi_a> costs only those: a visit takes
+about a microsecond where an oracle call takes ten.
+
+What then limits convergence is the coupling between blocks. Between two passes of the oracle the
+remembered labellings are therefore swept several times (compare the multi-plane method of Shah,
+Kolmogorov & Lampert 2015), with Nesterov's momentum: after a sweep that moved alpha from a to a',
+
+    alpha_i <- a'_i + beta_i (a'_i - a_i),   beta_i <= beta the largest that keeps alpha_i >= 0,
+
+which stays feasible block by block. Momentum carries over to the sweeps after the next oracle pass
+and restarts when the dual value falls. (On OCR it halves the oracle passes twice over; Anderson
+extrapolation did not help: clipping it to the simplex spoils its direction.)
 """
 
 from typing import NamedTuple
@@ -21,17 +29,21 @@ from taut._compile import both_modes, compiled
 from taut.accumulator import clear
 from taut.problem import (
     add_corner,
-    advance,
     begin_change,
     begin_margins,
     margin,
     project,
+    shift,
     true_label,
     weight,
 )
+from taut.solvers.state import MOMENTUM, bounded_step, move
 
 # A visit ends when what it could still gain is this fraction of what it could at first.
 ENOUGH = 0.05
+# Largest momentum, and the most of it (as Nesterov's t) that is carried over an oracle pass.
+MOST_MOMENTUM = 0.95
+MOST_CARRIED = 10.0
 
 
 class Scratch(NamedTuple):
@@ -68,7 +80,8 @@ def remember_products(problem, state, i, slot):
     rank = corners.rank[slot]
     other = corners.head[i]
     while other >= 0:
-        product = margin(problem, state.delta.value, i, corners.labels[corners.label_at[other] :], state.work)
+        y = corners.labels[corners.label_at[other] :]
+        product = margin(problem, state.delta.value, i, y, state.work)
         if corners.rank[other] <= rank:
             corners.gram[corners.gram_at[slot] + corners.rank[other]] = product
         else:
@@ -79,24 +92,24 @@ def remember_products(problem, state, i, slot):
 
 @both_modes
 def load_block(problem, state, i):
-    """Fill the scratch with block i; returns the number of labellings and sum_a alpha_a h_a."""
+    """Fill the scratch with block i; returns their number, sum_a alpha_a h_a and max_a h_a."""
     corners, scratch = state.corners, state.scratch
-    mean = 0.0
+    mean, best = 0.0, -np.inf
     begin_margins(problem, i, state.work)
     slot = corners.head[i]
     while slot >= 0:
         r = corners.rank[slot]
-        value = corners.loss[slot] - margin(
-            problem, state.w, i, corners.labels[corners.label_at[slot] :], state.work
-        )
+        y = corners.labels[corners.label_at[slot] :]
+        value = corners.loss[slot] - margin(problem, state.w, i, y, state.work)
         scratch.slot[r] = slot
         scratch.row[r] = corners.gram_at[slot]
         scratch.value[r] = value
         scratch.alpha[r] = corners.alpha[slot]
         scratch.change[r] = 0.0
         mean += corners.alpha[slot] * value
+        best = max(best, value)
         slot = corners.following[slot]
-    return corners.size[i], mean
+    return corners.size[i], mean, best
 
 
 @compiled
@@ -105,64 +118,191 @@ def _product(gram, row, a, b):
 
 
 @compiled
+def _best_and_worst(scratch, size):
+    """Ranks of the best labelling and of the worst active one."""
+    best, worst = 0, -1
+    for r in range(size):
+        if scratch.value[r] > scratch.value[best]:
+            best = r
+        if scratch.alpha[r] > 0.0 and (worst < 0 or scratch.value[r] < scratch.value[worst]):
+            worst = r
+    return best, worst
+
+
+@compiled
+def _transfer(scratch, best, worst, step):
+    """alpha_best += step, alpha_worst -= step; at the cap worst leaves the active set exactly."""
+    left = scratch.alpha[worst] - step
+    scratch.change[worst] -= step
+    scratch.change[best] += step
+    scratch.alpha[worst] = max(left, 0.0)
+    scratch.alpha[best] += step
+
+
+@compiled
 def correct(scratch, size, gram, scale):
     """Pairwise steps on the loaded block until little is left to gain."""
-    value, alpha, row = scratch.value, scratch.alpha, scratch.row
+    value, row = scratch.value, scratch.row
     enough = 0.0
     for count in range(4 * size):
-        best, worst = 0, -1
-        for r in range(size):
-            if value[r] > value[best]:
-                best = r
-            if alpha[r] > 0.0 and (worst < 0 or value[r] < value[worst]):
-                worst = r
+        best, worst = _best_and_worst(scratch, size)
         gain = value[best] - value[worst]
         if count == 0:
             enough = ENOUGH * gain
-        if gain <= enough or best == worst:
+        if gain <= enough:
             return
         curvature = scale * (
             _product(gram, row, best, best)
             + _product(gram, row, worst, worst)
             - 2.0 * _product(gram, row, best, worst)
         )
-        most = alpha[worst]
-        step = most if curvature <= 0.0 else min(gain / curvature, most)
-        alpha[worst] = 0.0 if step == most else alpha[worst] - step
-        alpha[best] += step
-        scratch.change[best] += step
-        scratch.change[worst] -= step
+        step = scratch.alpha[worst]
+        if curvature > 0.0:
+            step = min(gain / curvature, step)
+        _transfer(scratch, best, worst, step)
         for r in range(size):
-            value[r] -= scale * step * (_product(gram, row, r, best) - _product(gram, row, r, worst))
+            change = _product(gram, row, r, best) - _product(gram, row, r, worst)
+            value[r] -= scale * step * change
+
+
+@both_modes
+def correct_bounded(problem, state, i, size, scale):
+    """One pairwise step with the exact line search under box constraints.
+
+    The Gram matrix says nothing of clipped weights, so the direction itself is needed.
+    """
+    corners, scratch = state.corners, state.scratch
+    best, worst = _best_and_worst(scratch, size)
+    gain = scratch.value[best] - scratch.value[worst]
+    if gain <= 0.0:
+        return
+    begin_change(problem, i, state.mu, 0.0, state.work)
+    y_best = corners.labels[corners.label_at[scratch.slot[best]] :]
+    y_worst = corners.labels[corners.label_at[scratch.slot[worst]] :]
+    add_corner(problem, i, y_best, 1.0, state.work)
+    add_corner(problem, i, y_worst, -1.0, state.work)
+    project(problem, i, state.work, 1.0, state.delta)
+    step = bounded_step(
+        state.delta, state.v, state.lower, state.upper, state.w, scale, gain, scratch.alpha[worst]
+    )
+    clear(state.delta)
+    _transfer(scratch, best, worst, step)
+
+
+@both_modes
+def correct_block(problem, state, i, size, C):
+    """Improve the loaded block and move mu_i and w with it."""
+    scale = C * weight(problem, i)
+    if state.lower.size > 0:
+        correct_bounded(problem, state, i, size, scale)
+    else:
+        correct(state.scratch, size, state.corners.gram, scale)
+    store_block(problem, state, i, size, scale)
 
 
 @both_modes
 def store_block(problem, state, i, size, scale):
-    """Write the corrected alpha back; move mu_i and w accordingly."""
+    """Write the scratch's alpha back; move mu_i and w by its changes."""
     corners, scratch = state.corners, state.scratch
+    plain = state.lower.size == 0 and state.average.size == 0
     loss_change = 0.0
-    begin_change(problem, i, state.mu, 0.0, state.work)
     for r in range(size):
         change = scratch.change[r]
         if change != 0.0:
             slot = scratch.slot[r]
+            y = corners.labels[corners.label_at[slot] :]
             corners.alpha[slot] = scratch.alpha[r]
             loss_change += change * corners.loss[slot]
-            add_corner(problem, i, corners.labels[corners.label_at[slot] :], change, state.work)
-    advance(problem, i, state.mu, 1.0, state.work)
-    project(problem, i, state.work, -scale, state.direct)
+            # The changes sum to zero, so what each takes from the truth cancels.
+            if plain:
+                shift(problem, i, y, change, scale, state.mu, state.direct)
+            else:
+                shift(problem, i, y, change, scale, state.mu, state.delta)
     state.ell[i] += loss_change
+    if not plain:
+        move(state, state.delta, -1.0, 1.0, weight(problem, i) * loss_change)
 
 
 @compiled
-def cheap_pass(problem, state, C, n):
+def sweep(problem, state, C, n):
     """Correct every block on its remembered labellings; returns the gap over them, before."""
-    scratch, total = state.scratch, 0.0
+    total = 0.0
     for i in range(n):
         if state.corners.size[i] > 1:
-            scale = C * weight(problem, i)
-            size, mean = load_block(problem, state, i)
-            total += weight(problem, i) * (scratch.value[:size].max() - mean)
-            correct(scratch, size, state.corners.gram, scale)
-            store_block(problem, state, i, size, scale)
+            size, mean, best = load_block(problem, state, i)
+            total += weight(problem, i) * (best - mean)
+            correct_block(problem, state, i, size, C)
     return total / n
+
+
+@compiled
+def extrapolate(problem, state, C, n, beta):
+    """Momentum: continue the last sweep's movement of every block as far as it is feasible."""
+    corners, scratch = state.corners, state.scratch
+    for i in range(n):
+        if corners.size[i] > 1:
+            feasible = beta
+            slot = corners.head[i]
+            while slot >= 0:
+                moved = corners.alpha[slot] - corners.before[slot]
+                if moved < 0.0:
+                    feasible = min(feasible, corners.alpha[slot] / -moved)
+                slot = corners.following[slot]
+            slot = corners.head[i]
+            while slot >= 0:
+                r = corners.rank[slot]
+                moved = corners.alpha[slot] - corners.before[slot]
+                scratch.slot[r] = slot
+                scratch.change[r] = feasible * moved
+                scratch.alpha[r] = max(corners.alpha[slot] + feasible * moved, 0.0)
+                corners.before[slot] = corners.alpha[slot]
+                slot = corners.following[slot]
+            if feasible > 0.0:
+                store_block(problem, state, i, corners.size[i], C * weight(problem, i))
+
+
+@both_modes
+def unscaled_dual(problem, state, C, n):
+    """C n times the dual value, up to rounding."""
+    total = 0.0
+    for i in range(n):
+        total += C * weight(problem, i) * state.ell[i]
+    for entry in range(state.v.size):
+        total -= (state.v[entry] - 0.5 * state.w[entry]) * state.w[entry]
+    return total
+
+
+@compiled
+def momentum_after_sweep(problem, state, C, n, last_dual):
+    """(dual value, beta) after a sweep: Nesterov's sequence, restarted where the dual fell."""
+    dual = unscaled_dual(problem, state, C, n)
+    t = state.total[MOMENTUM]
+    if dual < last_dual:
+        t = 1.0
+        corners = state.corners
+        for slot in range(corners.used[0]):
+            corners.before[slot] = corners.alpha[slot]
+    following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+    state.total[MOMENTUM] = following
+    return dual, min((t - 1.0) / following, MOST_MOMENTUM)
+
+
+def cheap_passes(problem, state, C: float, n: int, most: int, check=lambda: None) -> None:
+    """Up to ``most`` sweeps with momentum; fewer when little is left to gain without the oracle."""
+    functions = (sweep, extrapolate, momentum_after_sweep)
+    one_sweep, go_on, momentum = (
+        functions if problem.is_compiled else (f.py_func for f in functions)
+    )
+    state.total[MOMENTUM] = min(max(state.total[MOMENTUM], 1.0), MOST_CARRIED)
+    first_gap, dual = 0.0, -np.inf
+    for count in range(most):
+        gap = one_sweep(problem, state, C, n)
+        if count == 0:
+            first_gap = gap
+        dual, beta = momentum(problem, state, C, n, dual)
+        if gap <= 0.1 * first_gap and count > 0:
+            break
+        if count + 1 < most:
+            go_on(problem, state, C, n, beta)
+        check()
+    state.corners.before[:] = state.corners.alpha

@@ -7,10 +7,10 @@ import numpy as np
 from taut._compile import compiled
 from taut.accumulator import DENSE, Accumulator, new_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.bcfw import BCFW, Direction, bcfw_steps, pass_options
+from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import grown, insert, new_corners, no_corners, with_new_blocks
-from taut.solvers.corrective import cheap_pass, new_scratch
+from taut.solvers.corrective import cheap_passes, new_scratch
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.state import (
@@ -71,7 +71,7 @@ class Run:
             sampler=new_sampler(order, self.n, seed),
             average=np.zeros(problem.dim if solver.averaging else 0),
             count=np.zeros(4, np.int64),
-            total=np.zeros(3),
+            total=np.zeros(4),
             delta=problem.new_delta(),
             direct=Accumulator(v, np.zeros(0, np.int64), np.full(1, DENSE)),
             work=problem.new_work(),
@@ -124,15 +124,8 @@ class Run:
             n_steps -= steps(self.problem, self.state, options, n_steps)
             if n_steps > 0:
                 self.state = with_more_room(self.state)
-        if self.solver.direction is Direction.CORRECTIVE and self.state.count[STEPS]%self.n==0:
-            self.cheap()
-
-    def cheap(self):
-        before=0
-        for sweep in range(self.solver.cheap_passes):
-            gap = cheap_pass(self.problem, self.state, self.C, self.n)
-            if sweep == 0: before = gap
-            if gap < 0.1*before: break
+        if self.solver.keeps_gram and self.state.count[STEPS] % self.n == 0:
+            cheap_passes(self.problem, self.state, self.C, self.n, self.solver.cheap_passes)
 
     def _batch_step(self) -> None:
         """Uses the labellings of the last certificate: ``certify`` must have been called."""

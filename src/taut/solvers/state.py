@@ -21,7 +21,7 @@ from taut.solvers.sampling import Sampler
 # positions in State.count
 STEPS, ORACLE_CALLS, CACHE_HITS, AVERAGED = 0, 1, 2, 3
 # positions in State.total
-LOSS, GLOBAL_GAP, LOSS_AVERAGE = 0, 1, 2
+LOSS, GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM = 0, 1, 2, 3
 
 
 class State(NamedTuple):

@@ -37,6 +37,11 @@ def node_score(features, w, node, k, n_states):
     """The score of label k at one node."""
 
 
+@generic
+def push_node(features, node, k, n_states, amount, delta):
+    """delta += amount * (features of ``node`` with label k)."""
+
+
 @compiled(fastmath=True)
 def _four_dots(x, w, first, length, out, column):
     """out[column + j] = dot(x, w[first + j*length : ...]) for j < 4: each x is loaded once."""
@@ -97,6 +102,11 @@ class DenseFeatures(NamedTuple):
         x = features.rows[node]
         return dot(x, w[k * x.size : (k + 1) * x.size])
 
+    def push_node(features, node, k, n_states, amount, delta):
+        delta.count[0] = DENSE
+        x = features.rows[node]
+        add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
+
     def dim(features, n_states: int) -> int:
         return features.rows.shape[1] * n_states
 
@@ -137,6 +147,11 @@ class SparseFeatures(NamedTuple):
         for position in range(features.indptr[node], features.indptr[node + 1]):
             total += features.data[position] * w[features.indices[position] * n_states + k]
         return total
+
+    def push_node(features, node, k, n_states, amount, delta):
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = features.indices[position] * n_states + k
+            push(delta, entry, amount * features.data[position])
 
     def dim(features, n_states: int) -> int:
         return features.n_features * n_states
@@ -185,6 +200,12 @@ class ObservedFeatures(NamedTuple):
             if entry >= 0:
                 total += features.data[position] * w[entry]
         return total
+
+    def push_node(features, node, k, n_states, amount, delta):
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = _entry_of(features, features.indices[position], k)
+            if entry >= 0:
+                push(delta, entry, amount * features.data[position])
 
     def dim(features, n_states: int) -> int:
         return features.weight_state.size

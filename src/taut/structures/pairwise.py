@@ -30,7 +30,11 @@ from taut.structures.features import (
     dot,
     node_score,
     node_scores,
+    push_node,
 )
+
+
+NO_STEP = np.zeros(0)
 
 
 class Work(NamedTuple):
@@ -158,21 +162,63 @@ class Pairwise(NamedTuple):
         work.visit[0] += 1
 
     def margin(problem, w, i, y, work):
+        # The innermost function of cheap passes: fields are read once, and only arrays are handed
+        # on, because handing on a named tuple copies all of it.
+        features, n_states = problem.features, problem.n_states
+        theta, known, visit = work.theta, work.known, work.visit[0]
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
+        truth = problem.truth[first : first + length]
+        has_steps = problem.n_step > 0
+        constant_steps = problem.step_features.size == 0
+        steps = w[problem.step_at :]
         total = 0.0
+        differed = False
         for t in range(length):
-            true, other = problem.truth[first + t], y[t]
+            true, other = truth[t], y[t]
             differs = true != other
             if differs:
-                total += _label_score(problem, w, first, length, t, true, work)
-                total -= _label_score(problem, w, first, length, t, other, work)
+                if known[t, true] != visit:
+                    theta[t, true] = node_score(features, w, first + t, true, n_states)
+                    theta[t, true] += _biases(problem, w, t, length, true)
+                    known[t, true] = visit
+                if known[t, other] != visit:
+                    theta[t, other] = node_score(features, w, first + t, other, n_states)
+                    theta[t, other] += _biases(problem, w, t, length, other)
+                    known[t, other] = visit
+                total += theta[t, true] - theta[t, other]
+            if has_steps and t > 0 and (differs or differed):
+                if constant_steps:
+                    total += steps[truth[t - 1] * n_states + true]
+                    total -= steps[y[t - 1] * n_states + other]
+                else:
+                    e = problem.step_features[first + t - 1]
+                    total += _step_score(steps, e, truth[t - 1] * n_states + true, n_states)
+                    total -= _step_score(steps, e, y[t - 1] * n_states + other, n_states)
+            differed = differs
+        return total
+
+    def shift(problem, i, y, amount, scale, mu, delta):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        n_states = problem.n_states
+        at = _block_start(problem, i)
+        for t in range(length):
+            true, other = problem.truth[first + t], y[t]
+            if true != other:
+                mu[at + t * n_states + true] -= amount
+                mu[at + t * n_states + other] += amount
+                _push_label(problem, delta, first, length, t, true, scale * amount)
+                _push_label(problem, delta, first, length, t, other, -scale * amount)
             if t > 0 and problem.n_step > 0:
                 before, other_before = problem.truth[first + t - 1], y[t - 1]
-                if differs or before != other_before:
-                    total += _step_score(problem, w, first + t - 1, before, true)
-                    total -= _step_score(problem, w, first + t - 1, other_before, other)
-        return total
+                if true != other or before != other_before:
+                    block = mu[at + length * n_states :]
+                    e = problem.step_features[first + t - 1] if problem.step_features.size else NO_STEP
+                    _shift_step(problem, before * n_states + true, e, -amount, scale, block, delta)
+                    _shift_step(
+                        problem, other_before * n_states + other, e, amount, scale, block, delta
+                    )
 
     def length(problem, i):
         return problem.pointer[i + 1] - problem.pointer[i]
@@ -310,32 +356,48 @@ def _step_scores(problem, w, first, length, pair):
             )
 
 
-@both_modes
-def _step_score(problem, w, node, k, other):
-    at = problem.step_at + k * problem.n_states + other
-    if problem.step_features.size == 0:
-        return w[at]
+@compiled
+def _step_score(steps, e, at, n_states):
     total = 0.0
-    for f in range(problem.n_step):
-        total += problem.step_features[node, f] * w[at]
-        at += problem.n_states * problem.n_states
+    for f in range(e.size):
+        total += e[f] * steps[at + f * n_states * n_states]
     return total
 
 
 @both_modes
-def _label_score(problem, w, first, length, t, k, work):
-    """Score of label k at position t, computed at most once per visit."""
-    if work.known[t, k] != work.visit[0]:
-        score = node_score(problem.features, w, first + t, k, problem.n_states)
-        if problem.bias_at >= 0:
-            score += w[problem.bias_at + k]
-        if t == 0 and problem.begin_at >= 0:
-            score += w[problem.begin_at + k]
-        if t == length - 1 and problem.end_at >= 0:
-            score += w[problem.end_at + k]
-        work.theta[t, k] = score
-        work.known[t, k] = work.visit[0]
-    return work.theta[t, k]
+def _biases(problem, w, t, length, k):
+    total = 0.0
+    if problem.bias_at >= 0:
+        total += w[problem.bias_at + k]
+    if t == 0 and problem.begin_at >= 0:
+        total += w[problem.begin_at + k]
+    if t == length - 1 and problem.end_at >= 0:
+        total += w[problem.end_at + k]
+    return total
+
+
+@both_modes
+def _push_label(problem, delta, first, length, t, k, amount):
+    """delta += amount * features of label k at position t."""
+    push_node(problem.features, first + t, k, problem.n_states, amount, delta)
+    if problem.bias_at >= 0:
+        push(delta, problem.bias_at + k, amount)
+    if t == 0 and problem.begin_at >= 0:
+        push(delta, problem.begin_at + k, amount)
+    if t == length - 1 and problem.end_at >= 0:
+        push(delta, problem.end_at + k, amount)
+
+
+@both_modes
+def _shift_step(problem, at, e, amount, scale, block, delta):
+    """Add ``amount`` of one step (with features e; constant if empty) to mu_i, and to delta."""
+    if e.size == 0:
+        block[at] += amount
+        push(delta, problem.step_at + at, -scale * amount)
+    for f in range(e.size):
+        entry = at + f * problem.n_states * problem.n_states
+        block[entry] += amount * e[f]
+        push(delta, problem.step_at + entry, -scale * amount * e[f])
 
 
 @both_modes
