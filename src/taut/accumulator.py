@@ -27,7 +27,7 @@ def new_accumulator(dim: int, capacity: int) -> Accumulator:
     return Accumulator(np.zeros(dim), np.empty(capacity, np.int64), np.zeros(1, np.int64))
 
 
-@compiled
+@compiled(inline=True)
 def push(delta, entry, amount):
     """delta[entry] += amount."""
     before = delta.value[entry]

@@ -5,19 +5,44 @@ e to l at position e + 1; ``pair`` has one matrix per step, or a single one shar
 
 The forward pass computes values only,
 
-    best[0, l] = theta[0, l]
-    best[t, l] = max_k (best[t-1, k] + pair[k, l]) + theta[t, l],
+    reach[t, l] = max_k (best[t-1, k] + pair[k, l])
+    best[t, l]  = reach[t, l] + theta[t, l]
 
-which is a vectorised maximum over contiguous rows; back-pointers are not stored but recovered by
-looking for the ``k`` that attains the value, K comparisons per position. Among equal scores the
-lowest last label wins, then the lowest label before it, and so on.
+which is a vectorised maximum over contiguous rows. Back-pointers are not stored: on the way back
+the first ``k`` that attains ``reach`` is looked for, which stops early and hardly ever surprises the
+branch predictor. Among equal scores the lowest last label wins, then the lowest label before it,
+and so on.
 """
 
 from taut._compile import compiled
 
 
 @compiled
-def viterbi(theta, pair, length, best, y):
+def _maxima(value, step, row):
+    """row[l] = max(row[l], value + step[l])."""
+    for label in range(row.size):
+        candidate = value + step[label]
+        row[label] = candidate if candidate > row[label] else row[label]
+
+
+@compiled
+def _four_maxima(value, step, row):
+    """The same for four rows at once: a quarter of the loads and stores of ``row``."""
+    v0, v1, v2, v3 = value[0], value[1], value[2], value[3]
+    s0, s1, s2, s3 = step[0], step[1], step[2], step[3]
+    for label in range(row.size):
+        a = v0 + s0[label]
+        b = v1 + s1[label]
+        c = v2 + s2[label]
+        d = v3 + s3[label]
+        a = b if b > a else a
+        c = d if d > c else c
+        a = c if c > a else a
+        row[label] = a if a > row[label] else row[label]
+
+
+@compiled
+def viterbi(theta, pair, length, best, reach, y):
     """Write the best labelling into ``y[:length]`` and return its score."""
     n_states = theta.shape[1]
     shared = pair.shape[0] == 1
@@ -25,17 +50,19 @@ def viterbi(theta, pair, length, best, y):
         best[0, label] = theta[0, label]
     for t in range(1, length):
         step = pair[0 if shared else t - 1]
-        row = best[t]
+        row = reach[t]
         before = best[t - 1]
         for label in range(n_states):
             row[label] = before[0] + step[0, label]
-        for previous in range(1, n_states):
-            value = before[previous]
-            for label in range(n_states):
-                candidate = value + step[previous, label]
-                row[label] = candidate if candidate > row[label] else row[label]
+        previous = 1
+        while previous + 3 < n_states:
+            _four_maxima(before[previous:], step[previous:], row)
+            previous += 4
+        while previous < n_states:
+            _maxima(before[previous], step[previous], row)
+            previous += 1
         for label in range(n_states):
-            row[label] += theta[t, label]
+            best[t, label] = row[label] + theta[t, label]
 
     last = best[length - 1]
     winner = 0
@@ -48,12 +75,12 @@ def viterbi(theta, pair, length, best, y):
         step = pair[0 if shared else t - 1]
         label = y[t]
         winner = 0
-        top = best[t - 1, 0] + step[0, label]
-        for previous in range(1, n_states):
-            candidate = best[t - 1, previous] + step[previous, label]
-            if candidate > top:
-                top = candidate
-                winner = previous
+        # The bound only matters for scores that are not numbers.
+        while (
+            winner < n_states - 1
+            and best[t - 1, winner] + step[winner, label] != reach[t, label]
+        ):
+            winner += 1
         y[t - 1] = winner
     return total
 

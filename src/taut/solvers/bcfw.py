@@ -5,6 +5,7 @@ Visit a block i, ask the oracle for y* = argmax_y H_i(y; w), and move mu_i by an
     toward    along  e(y*) - mu_i                  (Lacoste-Julien et al. 2013; Osokin's alg. 1)
     pairwise  along  e(y*) - e(y_a)                (Osokin's alg. 3)
     away      along  mu_i - e(y_a), if that promises more than toward   (Osokin's alg. 4)
+    corrective  to the best point over all active labellings (see ``corrective``)
 
 where y_a is the worst active labelling. With gain = H_i(d; w), the decrease of the dual objective
 per unit step, and scale = C s_i, the step is clip(gain / (scale |Psi_i d|^2), 0, cap).
@@ -38,7 +39,6 @@ from taut.problem import (
     weight,
 )
 from taut.solvers.corners import best_and_worst, has_room, insert, rescale
-from taut.solvers.corrective import correct_block, load_block, remember_products
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.state import (
     AVERAGED,
@@ -100,7 +100,6 @@ class Options(NamedTuple):
     cache_factor: float
     cache_share: float
     cache_size: int
-    cheap_passes: int
 
 
 def pass_options(solver: BCFW, C: float, n: int) -> Options:
@@ -112,8 +111,7 @@ def pass_options(solver: BCFW, C: float, n: int) -> Options:
         solver.cache,
         solver.cache_factor,
         solver.cache_share,
-        solver.cache_size if solver.cache or solver.keeps_gram else 1,
-        solver.cheap_passes,
+        solver.cache_size if solver.cache else 1,
     )
 
 
@@ -131,27 +129,8 @@ def bcfw_steps(problem, state, options, n_steps):
         )
         state.count[STEPS] += 1
         state.count[AVERAGED] += 1
-        if options.direction == 3:
-            corrective_step(problem, state, options, i)
-        else:
-            block_step(problem, state, options, i)
+        block_step(problem, state, options, i)
     return n_steps
-
-
-@both_modes
-def corrective_step(problem, state, options, i):
-    w, work, corners = state.w, state.work, state.corners
-    scores(problem, w, i, work)
-    add_loss(problem, i, work)
-    value = argmax(problem, w, i, work, state.y)
-    state.count[ORACLE_CALLS] += 1
-    loss = label_loss(problem, i, state.y)
-    slot, is_new = insert(problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS])
-    if is_new:
-        remember_products(problem, state, i, slot)
-    size, mean, _ = load_block(problem, state, i)
-    set_gap(state.sampler.tree, i, weight(problem, i) * (value - mean) / options.n)
-    correct_block(problem, state, i, size, options.C)
 
 
 @both_modes

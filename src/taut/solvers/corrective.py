@@ -21,7 +21,7 @@ and restarts when the dual value falls. (On OCR it halves the oracle passes twic
 extrapolation did not help: clipping it to the simplex spoils its direction.)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,15 +29,21 @@ from taut._compile import both_modes, compiled
 from taut.accumulator import clear
 from taut.problem import (
     add_corner,
+    add_loss,
+    argmax,
     begin_change,
     begin_margins,
+    label_loss,
     margin,
     project,
+    scores,
     shift,
     true_label,
     weight,
 )
-from taut.solvers.state import MOMENTUM, bounded_step, move
+from taut.solvers.corners import has_room, insert
+from taut.solvers.sampling import draw, set_gap
+from taut.solvers.state import AVERAGED, MOMENTUM, ORACLE_CALLS, STEPS, bounded_step, move
 
 # A visit ends when what it could still gain is this fraction of what it could at first.
 ENOUGH = 0.05
@@ -224,6 +230,34 @@ def store_block(problem, state, i, size, scale):
 
 
 @compiled
+def corrective_steps(problem, state, C, n, cache_size, n_steps):
+    """Up to ``n_steps`` visits with an oracle call; returns how many (fewer: no room)."""
+    sampler = state.sampler
+    for done in range(n_steps):
+        if not has_room(state.corners, state.y.size, state.scratch.slot.size):
+            return done
+        i = draw(
+            sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random
+        )
+        state.count[STEPS] += 1
+        state.count[AVERAGED] += 1
+        scores(problem, state.w, i, state.work)
+        add_loss(problem, i, state.work)
+        value = argmax(problem, state.w, i, state.work, state.y)
+        state.count[ORACLE_CALLS] += 1
+        loss = label_loss(problem, i, state.y)
+        slot, is_new = insert(
+            problem, state.corners, i, state.y, loss, cache_size, state.count[STEPS]
+        )
+        if is_new:
+            remember_products(problem, state, i, slot)
+        size, mean, _ = load_block(problem, state, i)
+        set_gap(sampler.tree, i, weight(problem, i) * (value - mean) / n)
+        correct_block(problem, state, i, size, C)
+    return n_steps
+
+
+@compiled
 def sweep(problem, state, C, n):
     """Correct every block on its remembered labellings; returns the gap over them, before."""
     total = 0.0
@@ -261,48 +295,25 @@ def extrapolate(problem, state, C, n, beta):
                 store_block(problem, state, i, corners.size[i], C * weight(problem, i))
 
 
-@both_modes
-def unscaled_dual(problem, state, C, n):
-    """C n times the dual value, up to rounding."""
-    total = 0.0
-    for i in range(n):
-        total += C * weight(problem, i) * state.ell[i]
-    for entry in range(state.v.size):
-        total -= (state.v[entry] - 0.5 * state.w[entry]) * state.w[entry]
-    return total
-
-
-@compiled
-def momentum_after_sweep(problem, state, C, n, last_dual):
-    """(dual value, beta) after a sweep: Nesterov's sequence, restarted where the dual fell."""
-    dual = unscaled_dual(problem, state, C, n)
-    t = state.total[MOMENTUM]
-    if dual < last_dual:
-        t = 1.0
-        corners = state.corners
-        for slot in range(corners.used[0]):
-            corners.before[slot] = corners.alpha[slot]
-    following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-    state.total[MOMENTUM] = following
-    return dual, min((t - 1.0) / following, MOST_MOMENTUM)
-
-
-def cheap_passes(problem, state, C: float, n: int, most: int, check=lambda: None) -> None:
+def cheap_passes(problem: Any, state: Any, C: float, n: int, most: int) -> None:
     """Up to ``most`` sweeps with momentum; fewer when little is left to gain without the oracle."""
-    functions = (sweep, extrapolate, momentum_after_sweep)
-    one_sweep, go_on, momentum = (
-        functions if problem.is_compiled else (f.py_func for f in functions)
-    )
-    state.total[MOMENTUM] = min(max(state.total[MOMENTUM], 1.0), MOST_CARRIED)
-    first_gap, dual = 0.0, -np.inf
+    one_sweep, go_on = sweep, extrapolate
+    if not problem.is_compiled:
+        one_sweep, go_on = sweep.py_func, extrapolate.py_func
+    corners, importance = state.corners, np.asarray(problem.importance)
+    t = min(max(state.total[MOMENTUM], 1.0), MOST_CARRIED)
+    first_gap, last_dual = 0.0, -np.inf
     for count in range(most):
         gap = one_sweep(problem, state, C, n)
-        if count == 0:
-            first_gap = gap
-        dual, beta = momentum(problem, state, C, n, dual)
-        if gap <= 0.1 * first_gap and count > 0:
+        first_gap = first_gap or gap
+        dual = C * (importance @ state.ell) - (state.v - 0.5 * state.w) @ state.w
+        if dual < last_dual:
+            t = 1.0
+            corners.before[:] = corners.alpha
+        last_dual = dual
+        t, beta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t - 1.0
+        if count + 1 == most or gap <= 0.1 * first_gap and count > 0:
             break
-        if count + 1 < most:
-            go_on(problem, state, C, n, beta)
-        check()
-    state.corners.before[:] = state.corners.alpha
+        go_on(problem, state, C, n, min(beta / t, MOST_MOMENTUM))
+    state.total[MOMENTUM] = t
+    corners.before[:] = corners.alpha

@@ -10,7 +10,7 @@ from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import grown, insert, new_corners, no_corners, with_new_blocks
-from taut.solvers.corrective import cheap_passes, new_scratch
+from taut.solvers.corrective import cheap_passes, corrective_steps, new_scratch
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.state import (
@@ -118,14 +118,23 @@ class Run:
         if isinstance(self.solver, FrankWolfe):
             self._batch_step()
             return
-        steps = bcfw_steps if self.problem.is_compiled else bcfw_steps.py_func
-        options = pass_options(self.solver, self.C, self.n)
-        while n_steps > 0:
-            n_steps -= steps(self.problem, self.state, options, n_steps)
-            if n_steps > 0:
+        solver, before = self.solver, self.state.count[STEPS]
+        end = before + n_steps
+        while self.state.count[STEPS] < end:
+            self._block_steps(int(end - self.state.count[STEPS]))
+            if self.state.count[STEPS] < end:
                 self.state = with_more_room(self.state)
-        if self.solver.keeps_gram and self.state.count[STEPS] % self.n == 0:
-            cheap_passes(self.problem, self.state, self.C, self.n, self.solver.cheap_passes)
+        if solver.keeps_gram and end // self.n > before // self.n:
+            cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
+
+    def _block_steps(self, n_steps: int) -> None:
+        problem, state, solver = self.problem, self.state, self.solver
+        if solver.keeps_gram:
+            steps = corrective_steps if problem.is_compiled else corrective_steps.py_func
+            steps(problem, state, self.C, self.n, solver.cache_size, n_steps)
+        else:
+            steps = bcfw_steps if problem.is_compiled else bcfw_steps.py_func
+            steps(problem, state, pass_options(solver, self.C, self.n), n_steps)
 
     def _batch_step(self) -> None:
         """Uses the labellings of the last certificate: ``certify`` must have been called."""

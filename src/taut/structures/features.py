@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut._compile import compiled, generic
+from taut._compile import both_modes, compiled, generic
 from taut.accumulator import DENSE, push
 
 
@@ -29,7 +29,7 @@ def node_scores(features, w, first, length, theta):
 
 @generic
 def add_node(features, node, amount, change, delta):
-    """delta += amount * sum_k change[k] * (features of ``node`` with label k)."""
+    """delta += amount * sum_k change[k] * (features of ``node`` with label k); change is not 0."""
 
 
 @generic
@@ -70,10 +70,22 @@ def dot(x, w):
     return total
 
 
-@compiled
+@compiled(inline=True)
 def add_scaled(x, amount, out):
     for f in range(x.size):
         out[f] += amount * x[f]
+
+
+@compiled
+def _add_four_rows(w, row0, row1, row2, row3, value0, value1, value2, value3, out):
+    """out += sum_j value_j * w[row_j : ...]: one pass over ``out`` instead of four."""
+    # Slices first: an index like w[row + k] might be negative for all the compiler knows, and
+    # the loop would not be vectorised.
+    size = out.size
+    a, b = w[row0 : row0 + size], w[row1 : row1 + size]
+    c, d = w[row2 : row2 + size], w[row3 : row3 + size]
+    for k in range(size):
+        out[k] += (value0 * a[k] + value1 * b[k]) + (value2 * c[k] + value3 * d[k])
 
 
 class DenseFeatures(NamedTuple):
@@ -126,12 +138,23 @@ class SparseFeatures(NamedTuple):
 
     def node_scores(features, w, first, length, theta):
         n_states = theta.shape[1]
+        indices, data = features.indices, features.data
         for t in range(length):
             out = theta[t]
-            out[:] = 0.0
-            for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
-                row = features.indices[position] * n_states
-                add_scaled(w[row : row + n_states], features.data[position], out)
+            for k in range(n_states):
+                out[k] = 0.0
+            position, stop = features.indptr[first + t], features.indptr[first + t + 1]
+            while position + 3 < stop:
+                _add_four_rows(
+                    w, indices[position] * n_states, indices[position + 1] * n_states,
+                    indices[position + 2] * n_states, indices[position + 3] * n_states,
+                    data[position], data[position + 1], data[position + 2], data[position + 3], out,
+                )  # fmt: skip
+                position += 4
+            while position < stop:
+                row = indices[position] * n_states
+                add_scaled(w[row : row + n_states], data[position], out)
+                position += 1
 
     def add_node(features, node, amount, change, delta):
         n_states = change.size
@@ -165,45 +188,80 @@ class SparseFeatures(NamedTuple):
 
 
 class ObservedFeatures(NamedTuple):
+    """Attributes seen with many labels keep a full row of weights, the unseen ones held at zero:
+    adding a whole row is one vector operation, picking out labels is not."""
+
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
     n_features: int
     weight_pointer: np.ndarray  # weights of attribute f: weight_pointer[f] to weight_pointer[f+1]
-    weight_state: np.ndarray  # the label each of them belongs to
+    weight_state: np.ndarray  # the label each of them belongs to, -1 if it is held at zero
 
     def node_scores(features, w, first, length, theta):
-        pointer = features.weight_pointer
+        pointer, states = features.weight_pointer, features.weight_state
+        indices, data = features.indices, features.data
+        n_states = theta.shape[1]
         for t in range(length):
             out = theta[t]
-            out[:] = 0.0
+            for k in range(n_states):
+                out[k] = 0.0
+            # Full rows wait until there are four of them.
+            waiting = 0
+            row0 = row1 = row2 = 0
+            value0 = value1 = value2 = 0.0
             for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
-                attribute = features.indices[position]
-                value = features.data[position]
-                for entry in range(pointer[attribute], pointer[attribute + 1]):
-                    out[features.weight_state[entry]] += value * w[entry]
+                attribute, value = indices[position], data[position]
+                start, stop = pointer[attribute], pointer[attribute + 1]
+                if stop - start != n_states:
+                    for entry in range(start, stop):
+                        out[states[entry]] += value * w[entry]
+                elif waiting == 3:
+                    _add_four_rows(w, row0, row1, row2, start, value0, value1, value2, value, out)
+                    waiting = 0
+                else:
+                    row0, row1, row2 = start, row0, row1
+                    value0, value1, value2 = value, value0, value1
+                    waiting += 1
+            if waiting > 0:
+                add_scaled(w[row0 : row0 + n_states], value0, out)
+            if waiting > 1:
+                add_scaled(w[row1 : row1 + n_states], value1, out)
+            if waiting > 2:
+                add_scaled(w[row2 : row2 + n_states], value2, out)
 
     def add_node(features, node, amount, change, delta):
-        pointer = features.weight_pointer
+        pointer, states = features.weight_pointer, features.weight_state
+        n_states = change.size
+        lowest, highest = 0, n_states
+        while change[lowest] == 0.0:
+            lowest += 1
+        while change[highest - 1] == 0.0:
+            highest -= 1
         for position in range(features.indptr[node], features.indptr[node + 1]):
             attribute = features.indices[position]
             value = amount * features.data[position]
-            for entry in range(pointer[attribute], pointer[attribute + 1]):
-                k = features.weight_state[entry]
-                if change[k] != 0.0:
-                    push(delta, entry, change[k] * value)
+            start, stop = pointer[attribute], pointer[attribute + 1]
+            if stop - start == n_states:
+                for k in range(lowest, highest):
+                    if change[k] != 0.0 and states[start + k] >= 0:
+                        push(delta, start + k, change[k] * value)
+            else:
+                for entry in range(start, stop):
+                    if change[states[entry]] != 0.0:
+                        push(delta, entry, change[states[entry]] * value)
 
     def node_score(features, w, node, k, n_states):
         total = 0.0
         for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k)
+            entry = _entry_of(features, features.indices[position], k, n_states)
             if entry >= 0:
                 total += features.data[position] * w[entry]
         return total
 
     def push_node(features, node, k, n_states, amount, delta):
         for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k)
+            entry = _entry_of(features, features.indices[position], k, n_states)
             if entry >= 0:
                 push(delta, entry, amount * features.data[position])
 
@@ -217,16 +275,21 @@ class ObservedFeatures(NamedTuple):
 
     def weight_matrix(features, w: np.ndarray, n_states: int) -> sparse.csr_array:
         """The weights as a sparse (feature, label) matrix; unobserved pairs are absent."""
+        attributes = np.repeat(np.arange(features.n_features), np.diff(features.weight_pointer))
+        kept = features.weight_state >= 0
         return sparse.csr_array(
-            (w, features.weight_state, features.weight_pointer),
+            (w[kept], (attributes[kept], features.weight_state[kept])),
             shape=(features.n_features, n_states),
         )
 
 
-@compiled
-def _entry_of(features, attribute, k):
+@both_modes
+def _entry_of(features, attribute, k, n_states):
     """Where the weight of (attribute, label k) is, -1 if there is none."""
-    for entry in range(features.weight_pointer[attribute], features.weight_pointer[attribute + 1]):
+    start, stop = features.weight_pointer[attribute], features.weight_pointer[attribute + 1]
+    if stop - start == n_states:
+        return start + k if features.weight_state[start + k] >= 0 else -1
+    for entry in range(start, stop):
         if features.weight_state[entry] == k:
             return entry
     return -1
@@ -254,13 +317,18 @@ def node_features(rows: np.ndarray | sparse.csr_array) -> DenseFeatures | Sparse
 def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: int):
     """Keep weights only for the pairs (attribute, label) that occur together in ``labels``."""
     per_node = np.diff(features.indptr)
-    pairs = np.unique(
-        features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
-    )
+    pairs = np.unique(features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node))
     attributes, states = np.divmod(pairs, n_states)
-    pointer = np.zeros(features.n_features + 1, np.int64)
-    np.cumsum(np.bincount(attributes, minlength=features.n_features), out=pointer[1:])
-    return ObservedFeatures(*features, pointer, states.astype(np.int32))
+    counts = np.bincount(attributes, minlength=features.n_features)
+    full = 6 * counts >= n_states
+    sizes = np.where(full, n_states, counts)
+    pointer = np.concatenate([[0], np.cumsum(sizes)])
+    weight_state = np.full(pointer[-1], -1, np.int16)
+    place = np.arange(len(pairs)) - (np.cumsum(counts) - counts)[attributes]
+    place = np.where(full[attributes], states, place)
+    weight_state[pointer[attributes] + place] = states
+    # Small types: these arrays are read at random, and should stay in the processor's cache.
+    return ObservedFeatures(*features, pointer.astype(np.int32), weight_state)
 
 
 def with_weights_of(features: DenseFeatures | SparseFeatures, trained: Features) -> Features:

@@ -43,6 +43,7 @@ class Work(NamedTuple):
     theta: np.ndarray  # (longest, K) node scores
     pair: np.ndarray  # (steps or 1, K, K) step scores
     best: np.ndarray  # (longest, K) Viterbi's values
+    reach: np.ndarray  # (longest, K) the same before the node's own score
     change: np.ndarray  # the change d of a dual block, laid out like it
     known: np.ndarray  # (longest, K) visit in which theta[t, k] was computed by ``margin``
     visit: np.ndarray  # (1,)
@@ -87,13 +88,12 @@ class Pairwise(NamedTuple):
         scale = problem.loss_scale[i]
         for t in range(problem.pointer[i + 1] - first):
             true = problem.truth[first + t]
-            for k in range(problem.n_states):
-                work.theta[t, k] += scale * problem.cost[true, k]
+            add_scaled(problem.cost[true], scale, work.theta[t])
 
     def argmax(problem, w, i, work, y):
         length = problem.pointer[i + 1] - problem.pointer[i]
         if problem.n_step > 0:
-            value = viterbi(work.theta, work.pair, length, work.best, y)
+            value = viterbi(work.theta, work.pair, length, work.best, work.reach, y)
         else:
             value = independent_argmax(work.theta, length, y)
         return value - _total(problem, work, problem.truth[problem.pointer[i] :], length)
@@ -126,9 +126,14 @@ class Pairwise(NamedTuple):
         return problem.loss_scale[i] * total
 
     def begin_change(problem, i, mu, keep, work):
-        at = _block_start(problem, i)
-        for j in range(_block_start(problem, i + 1) - at):
-            work.change[j] = keep * mu[at + j] if keep != 0.0 else 0.0
+        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
+        change = work.change
+        if keep == 0.0:
+            for j in range(block.size):
+                change[j] = 0.0
+        else:
+            for j in range(block.size):
+                change[j] = keep * block[j]
 
     def add_corner(problem, i, y, amount, work):
         first = problem.pointer[i]
@@ -154,9 +159,8 @@ class Pairwise(NamedTuple):
             _push_row(delta, problem.step_at, amount, work.change[at : at + size])
 
     def advance(problem, i, mu, step, work):
-        at = _block_start(problem, i)
-        for j in range(_block_start(problem, i + 1) - at):
-            mu[at + j] += step * work.change[j]
+        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
+        add_scaled(work.change[: block.size], step, block)
 
     def begin_margins(problem, i, work):
         work.visit[0] += 1
@@ -271,6 +275,7 @@ class Pairwise(NamedTuple):
         return Work(
             np.zeros((longest, n_states)),
             np.zeros((n_tables, n_states, n_states)),
+            np.zeros((longest, n_states)),
             np.zeros((longest, n_states)),
             np.zeros(longest * n_states + problem.n_step * n_states**2),
             np.zeros((longest, n_states), np.int64),
@@ -432,8 +437,9 @@ def _add_corner(problem, first, length, y, amount, change):
 
 @compiled
 def _add_row(w, at, row):
+    added = w[at : at + row.size]
     for k in range(row.size):
-        row[k] += w[at + k]
+        row[k] += added[k]
 
 
 @compiled
