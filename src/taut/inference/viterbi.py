@@ -77,8 +77,7 @@ def viterbi(theta, pair, length, best, reach, y):
         winner = 0
         # The bound only matters for scores that are not numbers.
         while (
-            winner < n_states - 1
-            and best[t - 1, winner] + step[winner, label] != reach[t, label]
+            winner < n_states - 1 and best[t - 1, winner] + step[winner, label] != reach[t, label]
         ):
             winner += 1
         y[t - 1] = winner

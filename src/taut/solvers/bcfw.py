@@ -19,8 +19,7 @@ Frank-Wolfe optimization of structured SVMs.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
-
+from typing import Any, NamedTuple
 
 from taut._compile import both_modes, compiled
 from taut.accumulator import squared_norm
@@ -51,6 +50,16 @@ from taut.solvers.state import (
 )
 
 
+def parsed(kind: Any, value: Any, name: str) -> Any:
+    """An enumeration's member from itself or its name in lower case."""
+    if isinstance(value, str):
+        if value.upper() not in kind.__members__:
+            expected = ", ".join(repr(member.lower()) for member in kind.__members__)
+            raise ValueError(f"{name}={value!r}; expected {expected}")
+        return kind[value.upper()]
+    return kind(value)
+
+
 class Direction(IntEnum):
     TOWARD = 0
     PAIRWISE = 1
@@ -62,7 +71,10 @@ class Direction(IntEnum):
 class BCFW:
     """Options of block-coordinate Frank-Wolfe.
 
-    ``refresh`` is the number of passes between two exact computations of all gaps (None: the
+    ``order`` is "cyclic", "permuted", "uniform" or "gap"; ``direction`` is "toward", "pairwise",
+    "away" or "corrective" (the last with up to ``cheap_passes`` sweeps over remembered labellings
+    after each pass of the oracle). ``averaging`` makes the weighted average of the iterates a
+    candidate too. ``refresh`` is the number of passes between two exact computations of all gaps (None: the
     stored gaps are never refreshed, the certificate is still computed every 10 passes).
     """
 
@@ -71,10 +83,27 @@ class BCFW:
     cache: bool = False
     cache_factor: float = 0.25  # F
     cache_share: float = 0.01  # nu
-    cache_size: int = 100
+    cache_size: int | None = (
+        None  # labellings kept per block beyond active ones: 100, or 5 corrective
+    )
     refresh: int | None = 10
     averaging: bool = False
     cheap_passes: int = 15
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", parsed(Order, self.order, "order"))
+        object.__setattr__(self, "direction", parsed(Direction, self.direction, "direction"))
+        if self.refresh is not None and self.refresh < 1:
+            raise ValueError(f"refresh={self.refresh}; a number of passes, or None for never")
+        if self.cheap_passes < 0:
+            raise ValueError(f"cheap_passes={self.cheap_passes}; it must not be negative")
+
+    @property
+    def slots(self) -> int:
+        """Beyond so many remembered labellings per block, unused ones are overwritten."""
+        if self.cache_size is not None:
+            return self.cache_size
+        return 100 if self.cache else 5 if self.keeps_gram else 1
 
     @property
     def keeps_gram(self) -> bool:
@@ -111,7 +140,7 @@ def pass_options(solver: BCFW, C: float, n: int) -> Options:
         solver.cache,
         solver.cache_factor,
         solver.cache_share,
-        solver.cache_size if solver.cache else 1,
+        solver.slots,
     )
 
 
@@ -124,9 +153,7 @@ def bcfw_steps(problem, state, options, n_steps):
             state.corners, state.y.size, state.scratch.slot.size
         ):
             return done
-        i = draw(
-            sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random
-        )
+        i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
         state.count[STEPS] += 1
         state.count[AVERAGED] += 1
         block_step(problem, state, options, i)
@@ -205,9 +232,7 @@ def take_step(problem, state, options, i, mean, plus, plus_value, away, away_val
     if drop != 0.0:
         add_corner(problem, i, y_away, drop, state.work)
     project(problem, i, state.work, 1.0, state.delta)
-    step = line_search(
-        state, state.delta, scale, scale * squared_norm(state.delta), gain, most
-    )
+    step = line_search(state, state.delta, scale, scale * squared_norm(state.delta), gain, most)
     loss_change = keep * state.ell[i]
     if add != 0.0:
         loss_change += label_loss(problem, i, state.y)
@@ -226,5 +251,3 @@ def take_step(problem, state, options, i, mean, plus, plus_value, away, away_val
         if drop != 0.0:
             # At the cap the corner leaves the active set, whatever rounding says.
             alpha[away] = 0.0 if step == most else alpha[away] - step
-
-

@@ -82,7 +82,9 @@ def with_new_blocks(problem: Any, corners: Corners, lengths: np.ndarray, first: 
         labels=np.concatenate([corners.labels[:labels], room["labels"]]),
         rank=np.concatenate([corners.rank[:slots], room["rank"]]),
         gram_at=np.concatenate([corners.gram_at[:slots], room["gram_at"]]),
-        gram=np.concatenate([corners.gram[:products], room["gram"]]) if keeps_gram else room["gram"],
+        gram=np.concatenate([corners.gram[:products], room["gram"]])
+        if keeps_gram
+        else room["gram"],
         used=used,
     )
     new = slice(slots, slots + len(fresh))

@@ -236,9 +236,7 @@ def corrective_steps(problem, state, C, n, cache_size, n_steps):
     for done in range(n_steps):
         if not has_room(state.corners, state.y.size, state.scratch.slot.size):
             return done
-        i = draw(
-            sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random
-        )
+        i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
         state.count[STEPS] += 1
         state.count[AVERAGED] += 1
         scores(problem, state.w, i, state.work)
@@ -312,7 +310,7 @@ def cheap_passes(problem: Any, state: Any, C: float, n: int, most: int) -> None:
             corners.before[:] = corners.alpha
         last_dual = dual
         t, beta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t - 1.0
-        if count + 1 == most or gap <= 0.1 * first_gap and count > 0:
+        if count + 1 == most or (gap <= 0.1 * first_gap and count > 0):
             break
         go_on(problem, state, C, n, min(beta / t, MOST_MOMENTUM))
     state.total[MOMENTUM] = t

@@ -29,6 +29,7 @@ class FrankWolfe:
     def keeps_corners(self) -> bool:
         return False
 
+
 @compiled
 def fw_step(problem, state, C, gain, labels, label_at, whole):
     """Move every block toward its labelling; ``whole`` collects the direction of all blocks."""

@@ -99,7 +99,9 @@ class Run:
             corners = with_new_blocks(self.problem, earlier.corners, self.lengths, n_before)
             self.state = state = state._replace(corners=corners)
         if keep == "primal" and earlier_C < self.C:
-            shrink = shrink_toward_truth if self.problem.is_compiled else shrink_toward_truth.py_func
+            shrink = (
+                shrink_toward_truth if self.problem.is_compiled else shrink_toward_truth.py_func
+            )
             shrink(self.problem, self.state, earlier_C / self.C, n_before)
         state.total[LOSS] = self.importance @ state.ell
         self.rebuild()
@@ -131,7 +133,7 @@ class Run:
         problem, state, solver = self.problem, self.state, self.solver
         if solver.keeps_gram:
             steps = corrective_steps if problem.is_compiled else corrective_steps.py_func
-            steps(problem, state, self.C, self.n, solver.cache_size, n_steps)
+            steps(problem, state, self.C, self.n, solver.slots, n_steps)
         else:
             steps = bcfw_steps if problem.is_compiled else bcfw_steps.py_func
             steps(problem, state, pass_options(solver, self.C, self.n), n_steps)
@@ -142,9 +144,7 @@ class Run:
         oracle = self.oracle
         gain = float(self.importance @ (oracle.best - oracle.mean))
         whole = new_accumulator(self.problem.dim, 0)
-        step(
-            self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole
-        )
+        step(self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole)
 
     # --- measuring ----------------------------------------------------------------------------
 
@@ -180,7 +180,9 @@ class Run:
         factor = 2.0 / (k * (k + 1.0))
         v = state.v - factor * state.average
         loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
-        return Point(np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu)
+        return Point(
+            np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu
+        )
 
     def certify_average(self, point: Point) -> Certificate:
         self.state.count[ORACLE_CALLS] += self.n
@@ -229,7 +231,5 @@ def checked_bounds(bounds: Bounds | None, dim: int) -> tuple[np.ndarray, np.ndar
     wrong = np.flatnonzero(~(lower <= upper))
     if wrong.size:
         p = wrong[0]
-        raise ValueError(
-            f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}"
-        )
+        raise ValueError(f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}")
     return lower, upper

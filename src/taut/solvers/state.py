@@ -132,9 +132,7 @@ def line_search(state, delta, scale, curvature, gain, most):
     if gain <= 0.0:
         return 0.0
     if state.lower.size > 0:
-        return bounded_step(
-            delta, state.v, state.lower, state.upper, state.w, scale, gain, most
-        )
+        return bounded_step(delta, state.v, state.lower, state.upper, state.w, scale, gain, most)
     # Equal features and a different loss: the dual is linear along d.
     if curvature <= 0.0:
         return most

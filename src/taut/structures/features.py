@@ -336,3 +336,16 @@ def with_weights_of(features: DenseFeatures | SparseFeatures, trained: Features)
     if isinstance(trained, ObservedFeatures):
         return ObservedFeatures(*features, trained.weight_pointer, trained.weight_state)
     return features
+
+
+def joined(fitted: Features, new: DenseFeatures | SparseFeatures) -> Features:
+    """The nodes of ``fitted`` followed by new ones, under the weight layout of ``fitted``."""
+    if isinstance(fitted, DenseFeatures) != isinstance(new, DenseFeatures):
+        raise TypeError("dense and sparse features cannot be mixed; convert one of them")
+    if isinstance(fitted, DenseFeatures):
+        return DenseFeatures(np.concatenate([fitted.rows, new.rows]))
+    return fitted._replace(
+        indptr=np.concatenate([fitted.indptr, fitted.indptr[-1] + new.indptr[1:]]),
+        indices=np.concatenate([fitted.indices, new.indices]),
+        data=np.concatenate([fitted.data, new.data]),
+    )

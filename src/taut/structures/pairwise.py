@@ -28,11 +28,11 @@ from taut.structures.features import (
     add_node,
     add_scaled,
     dot,
+    joined,
     node_score,
     node_scores,
     push_node,
 )
-
 
 NO_STEP = np.zeros(0)
 
@@ -218,7 +218,11 @@ class Pairwise(NamedTuple):
                 before, other_before = problem.truth[first + t - 1], y[t - 1]
                 if true != other or before != other_before:
                     block = mu[at + length * n_states :]
-                    e = problem.step_features[first + t - 1] if problem.step_features.size else NO_STEP
+                    e = (
+                        problem.step_features[first + t - 1]
+                        if problem.step_features.size
+                        else NO_STEP
+                    )
                     _shift_step(problem, before * n_states + true, e, -amount, scale, block, delta)
                     _shift_step(
                         problem, other_before * n_states + other, e, amount, scale, block, delta
@@ -240,7 +244,6 @@ class Pairwise(NamedTuple):
 
     # --- what the Python side calls ------------------------------------------------------------
 
-
     @property
     def is_compiled(problem) -> bool:
         return True
@@ -254,6 +257,47 @@ class Pairwise(NamedTuple):
         mu = np.zeros(int(_block_start(problem, problem.n)))
         _fill_truth(problem, mu)
         return mu
+
+    def for_prediction(
+        problem, features: Features, lengths: np.ndarray, step_features: np.ndarray | None
+    ) -> "Pairwise":
+        """Other examples under the same weights; their labels are unknown."""
+        return problem._replace(
+            features=features,
+            pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            truth=np.zeros(int(np.sum(lengths)), np.int32),
+            step_features=problem.step_features[:0] if step_features is None else step_features,
+            n=len(lengths),
+        )
+
+    def extended(
+        problem,
+        features: Features,
+        lengths: np.ndarray,
+        truth: np.ndarray,
+        importance: np.ndarray | None,
+        step_features: np.ndarray | None,
+    ) -> "Pairwise":
+        """This problem with more examples; loss and weights stay what they are."""
+        if (step_features is not None) != bool(problem.step_features.size):
+            raise ValueError("step features must be given for all examples, or for none")
+        # One scale per node of the old examples tells normalised losses from summed ones.
+        normalized = bool(np.any(problem.loss_scale != 1.0))
+        scale = 1.0 / lengths if normalized else np.ones(len(lengths))
+        steps = problem.step_features
+        return problem._replace(
+            features=joined(problem.features, features),
+            pointer=np.concatenate([problem.pointer, problem.pointer[-1] + np.cumsum(lengths)]),
+            truth=np.concatenate([problem.truth, truth]).astype(np.int32),
+            loss_scale=np.concatenate([problem.loss_scale, scale]),
+            importance=np.concatenate(
+                [problem.importance, np.ones(len(lengths)) if importance is None else importance]
+            ),
+            step_features=steps
+            if step_features is None
+            else np.concatenate([steps, step_features]),
+            n=problem.n + len(lengths),
+        )
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the dual of this problem, or of its first examples, into ``target``."""

@@ -1,0 +1,56 @@
+"""Structured prediction with a certificate.
+
+    >>> from taut import ChainSVM
+    >>> from taut.datasets import make_digit_words
+    >>> X, y = make_digit_words(30, random_state=0)
+    >>> clf = ChainSVM(C=0.1, random_state=0).fit(X, y)
+    >>> bool(clf.solution_.relative_gap <= 1e-3)
+    True
+
+Names are imported when first used, so that ``import taut`` stays fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from taut.check import check_problem as check_problem
+    from taut.estimators import ChainSVM as ChainSVM
+    from taut.estimators import MulticlassSVM as MulticlassSVM
+    from taut.estimators import StructuredSVM as StructuredSVM
+    from taut.python_problem import PythonProblem as PythonProblem
+    from taut.sequences import Sequences as Sequences
+    from taut.solvers import BCFW as BCFW
+    from taut.solvers import FrankWolfe as FrankWolfe
+    from taut.solvers import Solution as Solution
+    from taut.solvers import Status as Status
+    from taut.solvers import solve as solve
+
+_HOME = {
+    "BCFW": "taut.solvers",
+    "ChainSVM": "taut.estimators",
+    "FrankWolfe": "taut.solvers",
+    "MulticlassSVM": "taut.estimators",
+    "PythonProblem": "taut.python_problem",
+    "Sequences": "taut.sequences",
+    "Solution": "taut.solvers",
+    "Status": "taut.solvers",
+    "StructuredSVM": "taut.estimators",
+    "check_problem": "taut.check",
+    "solve": "taut.solvers",
+}
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'taut' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,107 @@
+"""Is a model right? Tries it on a few examples and says in words what is wrong."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from taut.python_problem import PythonProblem, label_key
+
+
+def check_problem(problem: PythonProblem, n_examples: int = 10, random_state: int = 0) -> None:
+    """Raise a ValueError that lists everything found wrong with a Python model; else do nothing.
+
+    Looks at ``n_examples`` examples under several weight vectors: features and losses are finite
+    and repeatable, the truth costs nothing, inputs are not modified, and neither ``oracle`` nor
+    ``predict`` is beaten by a label they or another weight vector came up with.
+    """
+    if not isinstance(problem, PythonProblem):
+        raise TypeError(
+            f"check_problem is for PythonProblem, got {type(problem).__name__}; "
+            "built-in problems are checked by taut's own tests"
+        )
+    random = np.random.default_rng(random_state)
+    weights = [np.zeros(problem.dim), *random.normal(size=(3, problem.dim))]
+    weights.append(random.normal(size=problem.dim) * 100)
+    findings: list[str] = []
+    for i in range(min(n_examples, problem.n)):
+        try:
+            findings += _Example(problem, i).findings(weights)
+        except Exception as error:
+            findings.append(f"example {i}: {type(error).__name__}: {error}")
+    if findings:
+        unique = list(dict.fromkeys(findings))
+        raise ValueError("the model is not right:\n  - " + "\n  - ".join(unique))
+
+
+class _Example:
+    def __init__(self, problem: PythonProblem, i: int):
+        self.problem, self.model, self.i = problem, problem.model, i
+        self.x, self.y = problem.X[i], problem.Y[i]
+
+    def features(self, label: Any) -> np.ndarray:
+        vector = self.problem._features(self.i, label)
+        if vector.indices is None:
+            return vector.values
+        dense = np.zeros(self.problem.dim)
+        dense[vector.indices] = vector.values
+        return dense
+
+    def findings(self, weights: list[np.ndarray]) -> list[str]:
+        found: list[str] = []
+        model, i, x, y = self.model, self.i, self.x, self.y
+        before = copy.deepcopy((x, y))
+        if model.loss(y, y) != 0:
+            found.append(f"example {i}: loss(y, y) is {model.loss(y, y)}; the truth must cost 0")
+        if not np.array_equal(self.features(y), self.features(y)):
+            found.append(f"example {i}: joint_feature(x, y) differs from one call to the next")
+        candidates = {label_key(y): y}
+        answers = []
+        for w in weights:
+            given = w.copy()
+            oracle, predicted = model.oracle(given, x, y), model.predict(given, x)
+            if not np.array_equal(given, w):
+                found.append(f"example {i}: oracle or predict modifies w; work on a copy")
+            answers.append((w, oracle, predicted))
+            for label in (oracle, predicted):
+                candidates.setdefault(label_key(label), label)
+        for label in candidates.values():
+            loss = model.loss(y, label)
+            if not (np.isfinite(loss) and loss >= 0):
+                found.append(f"example {i}: loss(y, {label!r}) is {loss}; it must be >= 0")
+        phi = {key: self.features(label) for key, label in candidates.items()}
+        loss = {key: float(model.loss(y, label)) for key, label in candidates.items()}
+        for w, oracle, predicted in answers:
+            found += self._beaten(
+                "oracle", oracle, {k: loss[k] + phi[k] @ w for k in phi}, candidates,
+                "loss + <w, joint_feature>",
+            )  # fmt: skip
+            found += self._beaten(
+                "predict", predicted, {k: phi[k] @ w for k in phi}, candidates,
+                "<w, joint_feature>",
+            )  # fmt: skip
+        if _differ(before, (x, y)):
+            found.append(f"example {i}: the model modifies x or y; work on a copy")
+        return found
+
+    def _beaten(
+        self, name: str, answer: Any, value: dict[Any, float], labels: dict, what: str
+    ) -> list[str]:
+        own = value[label_key(answer)]
+        best = max(value, key=lambda key: value[key])
+        if own >= value[best] - 1e-9 * (1.0 + abs(value[best])):
+            return []
+        return [
+            f"example {self.i}: {name} does not maximise {what}: it answers {answer!r} with "
+            f"{own:.6g}, but {labels[best]!r} has {value[best]:.6g}"
+        ]
+
+
+def _differ(a: Any, b: Any) -> bool:
+    try:
+        np.testing.assert_equal(a, b)
+    except AssertionError:
+        return True
+    except Exception:
+        return False  # objects that cannot be compared
+    return False

@@ -1,0 +1,122 @@
+"""What all estimators share: options, the call of ``solve``, warm starts, warnings."""
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from taut.solvers import BCFW, Direction, FrankWolfe, Order, Solution, Status, solve
+from taut.solvers.auto import choose_solver
+
+SOLVERS = {
+    "fw": FrankWolfe(),
+    "bcfw": BCFW(order=Order.GAP),
+    "bcpfw": BCFW(order=Order.GAP, direction=Direction.PAIRWISE),
+    "bcafw": BCFW(order=Order.GAP, direction=Direction.AWAY),
+    "corrective": BCFW(order=Order.GAP, direction=Direction.CORRECTIVE),
+}
+WARM_STARTS = (False, True, "dual", "primal")
+
+
+class StructuredEstimator(BaseEstimator):
+    """Training of a problem; subclasses say what the problem is.
+
+    Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, bounds,
+    callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
+    """
+
+    def _train(self, problem: Any, *, continues: bool) -> None:
+        """Solve and set the fitted attributes; ``continues`` starts from ``solution_``."""
+        earlier = self.solution_ if continues else None
+        solution = solve(
+            problem,
+            self._solver(problem),
+            C=self.C,
+            bounds=self.bounds,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            time_limit=self.time_limit,
+            callback=self.callback,
+            warm_start=earlier,
+            keep="primal" if self.warm_start == "primal" else "dual",
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            n_threads=self._n_threads(),
+            checkpoint=self.checkpoint,
+            checkpoint_seconds=self.checkpoint_seconds,
+            resume=self.resume,
+            progress=bool(self.verbose) if self.verbose is not None else None,
+        )
+        self._store(problem, solution)
+        if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT):
+            warnings.warn(
+                f"{type(self).__name__}: {solution.status.value} (relative gap "
+                f"{solution.relative_gap:.2g}, tol {self.tol:g})",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_same_data(self, problem: Any) -> None:
+        """A dual point belongs to its data: warm starts on other data would prove nothing."""
+        if problem.fingerprint() != self._fingerprint:
+            raise ValueError(
+                "warm_start: the training data or the loss differ from those of the last fit; "
+                "use warm_start=False, or partial_fit to add examples"
+            )
+
+    def _store(self, problem: Any, solution: Solution) -> None:
+        if self.warm_start:
+            self._fingerprint = problem.fingerprint()
+        self.solution_ = solution
+        self.w_ = solution.w
+        self.n_iter_ = int(np.ceil(solution.passes))
+
+    def _solver(self, problem: Any) -> Any:
+        if isinstance(self.solver, str):
+            if self.solver == "auto":
+                return choose_solver(problem, averaging=self.averaging)
+            if self.solver not in SOLVERS:
+                raise ValueError(
+                    f'solver={self.solver!r}; expected "auto", '
+                    f"{', '.join(map(repr, SOLVERS))}, or a BCFW or FrankWolfe object"
+                )
+            chosen = SOLVERS[self.solver]
+        elif isinstance(self.solver, BCFW | FrankWolfe):
+            chosen = self.solver
+        else:
+            raise TypeError(f"solver={self.solver!r}; a name, BCFW or FrankWolfe is expected")
+        if self.averaging and not chosen.averaging:
+            chosen = type(chosen)(**{**vars(chosen), "averaging": True})
+        return chosen
+
+    def _checked_warm_start(self) -> bool:
+        if self.warm_start not in WARM_STARTS:
+            raise ValueError(f"warm_start={self.warm_start!r}; expected one of {WARM_STARTS}")
+        return bool(self.warm_start)
+
+    def _n_threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        if self.n_jobs < 0:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+            return max((cores or os.cpu_count() or 1) + 1 + self.n_jobs, 1)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs=0; use -1 for all cores or a positive number")
+        return self.n_jobs
+
+
+def checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},)")
+    if not np.all(np.isfinite(weights)) or weights.min() < 0:
+        i = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
+        raise ValueError(f"sample_weight[{i}] is {weights[i]}; it must be finite and not negative")
+    if not weights.any():
+        raise ValueError("all sample weights are zero")
+    return weights

@@ -1,0 +1,126 @@
+"""Multiclass classification, the structured SVM of one node."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from taut.estimators._base import StructuredEstimator, checked_weights
+from taut.losses import cost_matrix
+from taut.structures.multiclass import multiclass_problem
+
+
+class MulticlassSVM(ClassifierMixin, StructuredEstimator):
+    """Crammer and Singer's multiclass SVM, with any cost matrix and a certificate.
+
+    Parameters are those of :class:`taut.ChainSVM`, less what concerns sequences.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from taut import MulticlassSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MulticlassSVM(C=10, random_state=0).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.95), clf.solution_.status.name
+    (True, 'CONVERGED')
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        cost: ArrayLike | None = None,
+        class_weight: dict | str | None = None,
+        bias: bool = True,
+        solver: Any = "auto",
+        averaging: bool = False,
+        tol: float = 1e-3,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        bounds: tuple | None = None,
+        callback: Callable | None = None,
+        warm_start: bool | str = False,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        resume: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ):
+        self.C = C
+        self.cost = cost
+        self.class_weight = class_weight
+        self.bias = bias
+        self.solver = solver
+        self.averaging = averaging
+        self.tol = tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.bounds = bounds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "MulticlassSVM":
+        """Train on the rows of ``X``, dense or CSR."""
+        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        before = getattr(self, "classes_", None)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if continues and not np.array_equal(before, self.classes_):
+            raise ValueError("warm_start: the labels differ from those of the last fit")
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has a single class, {self.classes_[0]!r}; there is nothing to learn"
+            )
+        if sample_weight is not None:
+            sample_weight = checked_weights(_check_sample_weight(sample_weight, X), len(y))
+        problem = multiclass_problem(
+            X,
+            numbers,
+            len(self.classes_),
+            cost=cost_matrix(numbers, self.classes_.tolist(), self.class_weight, self.cost),
+            bias=self.bias,
+            importance=sample_weight,
+        )
+        if continues:
+            self._check_same_data(problem)
+        self._train(problem, continues=continues)
+        return self
+
+    def _store(self, problem: Any, solution: Any) -> None:
+        super()._store(problem, solution)
+        n_states = problem.n_states
+        node_weights = solution.w[: problem.features.dim(n_states)]
+        self.coef_ = problem.features.weight_matrix(node_weights, n_states).T
+        self.intercept_ = (
+            solution.w[problem.bias_at :] if problem.bias_at >= 0 else np.zeros(n_states)
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores (n, n_classes); with two classes the margin of the second, as in scikit-learn."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = X @ self.coef_.T + self.intercept_
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,82 @@
+"""Any structure: a model written in plain Python, trained with every solver."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from taut.estimators._base import StructuredEstimator, checked_weights
+from taut.python_problem import PythonProblem
+
+
+class StructuredSVM(StructuredEstimator):
+    """Structured SVM for your own model; :class:`taut.PythonProblem` says what a model is.
+
+    Other parameters are those of :class:`taut.ChainSVM`, less what concerns sequences.
+    :func:`taut.check_problem` tells in words what is wrong with a model.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        C: float = 1.0,
+        *,
+        solver: Any = "auto",
+        averaging: bool = False,
+        tol: float = 1e-3,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        bounds: tuple | None = None,
+        callback: Callable | None = None,
+        warm_start: bool | str = False,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        resume: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ):
+        self.model = model
+        self.C = C
+        self.solver = solver
+        self.averaging = averaging
+        self.tol = tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.bounds = bounds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Sequence, y: Sequence, sample_weight: ArrayLike | None = None
+    ) -> "StructuredSVM":
+        """Train on inputs ``X`` and outputs ``y``, whatever the model makes of them."""
+        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        weights = checked_weights(sample_weight, len(X))
+        problem = PythonProblem(self.model, X, y, weights)
+        if continues:
+            self._check_same_data(problem)
+            problem.recall(self._problem)
+        self._train(problem, continues=continues)
+        self._problem = problem
+        return self
+
+    def predict(self, X: Sequence) -> list:
+        check_is_fitted(self)
+        return [self.model.predict(self.w_, x) for x in X]
+
+    def score(self, X: Sequence, y: Sequence) -> float:
+        """One minus the mean loss of the predictions."""
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} examples but y has {len(y)}")
+        return 1.0 - float(
+            np.mean([self.model.loss(t, p) for t, p in zip(y, self.predict(X), strict=True)])
+        )

@@ -1,0 +1,43 @@
+"""Many sequences in one matrix, cut by lengths: no copy is made, whatever their number."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+class Sequences(Sequence):
+    """Rows of a dense or CSR matrix, seen as a list of sequences.
+
+    >>> words = Sequences(np.arange(6.0).reshape(3, 2), lengths=[2, 1])
+    >>> len(words), words[1]
+    (2, array([[4., 5.]]))
+    """
+
+    def __init__(self, rows: np.ndarray | sparse.csr_array, lengths: Sequence[int] | np.ndarray):
+        self.rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+        self.lengths = np.asarray(lengths, np.int64)
+        if self.lengths.sum() != self.rows.shape[0]:
+            raise ValueError(
+                f"the lengths add up to {self.lengths.sum()} but there are "
+                f"{self.rows.shape[0]} rows"
+            )
+        self.pointer = np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice | np.ndarray | list):
+            chosen = np.arange(len(self))[index]
+            rows = np.concatenate(
+                [np.arange(self.pointer[i], self.pointer[i + 1]) for i in chosen]
+                or [np.zeros(0, int)]
+            )
+            return Sequences(self.rows[rows], self.lengths[chosen])
+        index = range(len(self))[index]
+        return self.rows[self.pointer[index] : self.pointer[index + 1]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))

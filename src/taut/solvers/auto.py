@@ -1,0 +1,36 @@
+"""Which solver, when the user does not say.
+
+Osokin et al. recommend gap sampling always, and pairwise steps with a cache where the oracle is
+expensive. Accelerated corrective passes take the second idea further: they win wherever a visit to
+the remembered labellings is cheaper than the oracle. That holds for every compiled problem; for a
+Python model the oracle is timed on a few examples. The choice is recorded in ``Solution.solver``;
+to make a run independent of that timing, name the solver.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.sampling import Order
+
+# A visit to a Python model's remembered labels costs about this much beyond the model itself.
+CHEAP_ORACLE_SECONDS = 1e-4
+
+
+def choose_solver(problem: Any, averaging: bool = False) -> BCFW:
+    if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
+        return BCFW(order=Order.GAP, direction=Direction.CORRECTIVE, averaging=averaging)
+    return BCFW(order=Order.GAP, direction=Direction.PAIRWISE, averaging=averaging)
+
+
+def oracle_seconds(problem: Any, examples: int = 5) -> float:
+    """Median time of the oracle at w = 0."""
+    w, y, times = np.zeros(problem.dim), np.zeros(problem.longest, np.int32), []
+    for i in range(min(examples, problem.n)):
+        start = time.perf_counter()
+        problem.argmax(w, i, None, y)
+        times.append(time.perf_counter() - start)
+        problem.forget(i, y)
+    return float(np.median(times))
