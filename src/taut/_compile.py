@@ -10,7 +10,7 @@
 
 Neither ``jitclass`` nor functions as arguments are used: both defeat numba's on-disk cache and
 would recompile in every process. Numba does not notice when a function in *another* file changes,
-so the cache folder is named after a hash of all of taut's sources.
+so the cache folder is named after a hash of all files that hold kernels.
 """
 
 import functools
@@ -43,7 +43,9 @@ def _user_cache() -> Path:
 def _source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version}{numba.__version__}".encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
+        source = path.read_bytes()
+        if b"taut._compile import" in source or path.name == "_compile.py":  # holds kernels
+            digest.update(source)
     return digest.hexdigest()[:16]
 
 
@@ -78,10 +80,11 @@ def compiled(
     if function is None:
         return functools.partial(compiled, fastmath=fastmath, inline=inline)
     # numba reads the folder when it decorates; other packages' caches stay where they were.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_DIRECTORY)
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_DIRECTORY)
     try:
-        return numba.njit(
+        return numba.njit(  # type: ignore[call-overload]
             cache=True,
             nogil=True,
             _nrt=False,
@@ -90,7 +93,7 @@ def compiled(
             forceinline=inline,
         )(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def both_modes(function: Callable) -> Callable:
@@ -109,7 +112,9 @@ def generic(function: Callable) -> Callable:
     def dispatch(first, *rest):  # type: ignore[no-untyped-def]
         return getattr(type(first), name)(first, *rest)
 
-    @overload(dispatch, strict=False, jit_options={"error_model": "numpy", "_nrt": False})
+    options: Any = {"error_model": "numpy", "_nrt": False}
+
+    @overload(dispatch, strict=False, jit_options=options)
     def choose(first, *rest):  # type: ignore[no-untyped-def]
         return getattr(first.instance_class, name)
 

@@ -19,7 +19,7 @@ CANCELLED = 1e-300
 class Accumulator(NamedTuple):
     value: np.ndarray  # (dim,) zero outside the touched entries
     touched: np.ndarray  # entries that may be non-zero
-    count: np.ndarray  # (1,) how many of them, or DENSE
+    count: np.ndarray  # type: ignore[assignment]  # (1,) how many of them, or DENSE
 
 
 def new_accumulator(dim: int, capacity: int) -> Accumulator:

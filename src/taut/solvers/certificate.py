@@ -1,7 +1,7 @@
 """Primal, dual and gap of a point, computed from scratch by one pass of the oracle.
 
     primal(w)  = lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)
-    dual(mu)   = 1/n sum_i s_i ell_i - lambda (<v, w> - |w|^2 / 2)     (= ... - lambda/2 |w|^2 unbounded)
+    dual(mu)   = 1/n sum_i s_i ell_i - lambda (<v, w> - |w|^2 / 2)      (v = w without bounds)
     gap        = 1/n sum_i s_i [max_y H_i(y; w) - H_i(mu_i; w)] = primal - dual
 
 Blocks are divided among threads; each writes to its own places and the sums are taken afterwards

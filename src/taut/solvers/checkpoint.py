@@ -7,15 +7,39 @@ fingerprint, solver, C, history. A checkpoint of other data or another solver is
 import json
 import os
 import time
-import zipfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from taut.solvers.certificate import Certificate
+from taut.solvers.corners import are_sound
+from taut.solvers.corrective import new_scratch
+
 FORMAT = "taut checkpoint 1"
 # Scratch memory, and arrays that follow from the rest.
 NOT_SAVED = {"w", "delta", "direct", "work", "y", "y_away", "mu", "scratch"}
+
+
+@dataclass
+class Best:
+    """What a run has to show for itself so far: history, and the best weights with their bounds."""
+
+    rows: list[tuple] = field(default_factory=list)
+    primal: float = np.inf
+    dual: float = -np.inf
+    w: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    returned: str = "last"
+    seconds: float = 0.0
+
+    def consider(self, certificate: Certificate, w: np.ndarray, name: str) -> None:
+        """Keep the weights with the lowest objective; every dual value is a valid bound."""
+        self.dual = max(self.dual, certificate.dual)
+        if certificate.primal <= self.primal:
+            self.primal, self.returned, self.w = certificate.primal, name, w.copy()
+        elif name == "last":
+            self.returned = "earlier"
 
 
 class Checkpoint:
@@ -39,40 +63,43 @@ class Checkpoint:
                 f"the checkpoint's folder {str(self.path.parent)!r} does not exist; create it first"
             )
 
-    def maybe_save(self, run: Any, rows: list[tuple], seconds: float) -> None:
-        if time.perf_counter() - self.saved_at >= self.every_seconds:
-            self.save(run, rows, seconds)
-            self.saved_at = time.perf_counter()
+    def is_due(self) -> bool:
+        return time.perf_counter() - self.saved_at >= self.every_seconds
 
-    def save(self, run: Any, rows: list[tuple], seconds: float) -> None:
-        header = {**self.identity, "rows": rows, "seconds": seconds}
-        arrays = dict(_flatten(run.state))
+    def save(self, run: Any, best: Best) -> None:
+        about = {name: value for name, value in vars(best).items() if name != "w"}
+        header = json.dumps({**self.identity, **about})
+        arrays = {**dict(_flatten(run.state)), "best_w": best.w}
         arrays["mu"] = run.problem.dual_array(run.state.mu)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             with open(temporary, "wb") as file:
-                np.savez(file, header=np.array(json.dumps(header)), **arrays)
+                np.savez(file, header=np.array(header), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, self.path)
         finally:
             temporary.unlink(missing_ok=True)
+        self.saved_at = time.perf_counter()
 
-    def load(self, run: Any) -> tuple[list[tuple], float] | None:
-        """Put the saved state into ``run``; returns history and seconds, None without a file."""
+    def load(self, run: Any) -> Best | None:
+        """Put the saved state into ``run`` and return its results; None if there is no file."""
         if not self.path.exists():
             return None
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             header = json.loads(str(arrays.pop("header")))
-            rows = [tuple(row) for row in header["rows"]]
-            seconds = float(header["seconds"])
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{str(self.path)!r} is not a whole taut checkpoint ({error}); "
-                "delete it or give another path"
-            ) from error
+            best = Best(
+                rows=[tuple(map(float, row)) for row in header["rows"]],
+                primal=float(header["primal"]),
+                dual=float(header["dual"]),
+                w=arrays.pop("best_w"),
+                returned=str(header["returned"]),
+                seconds=float(header["seconds"]),
+            )
+        except Exception as error:  # a damaged archive raises nearly anything
+            raise self._damaged(error) from error
         for name, expected in self.identity.items():
             if header.get(name) != expected:
                 raise ValueError(
@@ -80,28 +107,45 @@ class Checkpoint:
                     f"{header.get(name)!r}, this run's is {expected!r}"
                 )
         self._restore(run, arrays)
-        return rows, seconds
+        return best
+
+    def _damaged(self, why: Any) -> ValueError:
+        return ValueError(
+            f"{str(self.path)!r} is not a whole taut checkpoint ({why}); "
+            "delete it or give another path"
+        )
 
     def _restore(self, run: Any, arrays: dict[str, np.ndarray]) -> None:
-        state = run.state
+        """Compiled code trusts these arrays, so each is checked before it gets there."""
+        state, problem = run.state, run.problem
         current = dict(_flatten(state))
         for name, array in current.items():
             saved = arrays.get(name)
-            pooled = name.startswith("corners.")
-            if (
-                saved is None
-                or saved.dtype != array.dtype
-                or not (pooled or saved.shape == array.shape)
-            ):
-                raise ValueError(f"{str(self.path)!r} is not a whole checkpoint: bad array {name}")
-        run.problem.copy_dual(arrays["mu"], state.mu)
+            if saved is None or saved.dtype != array.dtype or saved.ndim != array.ndim:
+                raise self._damaged(f"array {name}")
+            if not name.startswith("corners.") and saved.shape != array.shape:
+                raise self._damaged(f"array {name} has shape {saved.shape}, not {array.shape}")
+            if saved.dtype.kind == "f" and not np.all(np.isfinite(saved)):
+                raise self._damaged(f"array {name} has values that are not finite")
         corners = state.corners._replace(
             **{name: arrays[f"corners.{name}"] for name in state.corners._fields}
         )
+        if corners.head.size and not are_sound(corners, run.lengths, problem.n_states):
+            raise self._damaged("the active sets are inconsistent")
+        if not np.array_equal(np.sort(arrays["sampler.permutation"]), np.arange(run.n)):
+            raise self._damaged("the block order is not a permutation")
+        if not 0 <= arrays["sampler.position"][0] < run.n:
+            raise self._damaged("the place in the block order does not exist")
+        try:
+            problem.copy_dual(arrays["mu"], state.mu)
+        except (KeyError, ValueError, IndexError) as error:
+            raise self._damaged(f"array mu: {error}") from error
         for name, array in current.items():
-            if not name.startswith("corners."):
+            if not name.startswith(("corners.", "lower", "upper", "sampler.kind")):
                 array[...] = arrays[name]
-        run.state = state._replace(corners=corners)
+        run.state = state._replace(
+            corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32)
+        )
         if state.lower.size:
             state.w[:] = np.clip(state.v, state.lower, state.upper)
 

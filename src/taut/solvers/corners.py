@@ -52,10 +52,7 @@ def _pool(slots: int, labels: int, products: int) -> dict[str, np.ndarray]:
 
 def new_corners(problem: Any, lengths: np.ndarray, keeps_gram: bool) -> Corners:
     """One slot per block, holding the truth with weight 1, and room for some more."""
-    n = len(lengths)
-    corners = Corners(
-        **_pool(0, 0, 0), head=np.zeros(0, np.int64), size=np.zeros(0, np.int64)
-    )._replace(gram=np.zeros(int(keeps_gram)))
+    corners = no_corners()._replace(gram=np.zeros(int(keeps_gram)))
     return with_new_blocks(problem, corners, lengths, 0)
 
 
@@ -104,6 +101,41 @@ def grown(corners: Corners) -> Corners:
         if name not in ("head", "size", "used")
     }
     return corners._replace(**pool)
+
+
+def are_sound(corners: Corners, lengths: np.ndarray, n_states: int) -> bool:
+    """Whether arrays that came from a file form lists that compiled code may walk."""
+    slots, labels, products, largest = (int(value) for value in corners.used)
+    pool = corners.alpha.size
+    per_slot = ("following", "before", "loss", "used_at", "label_at", "rank", "gram_at")
+    if any(getattr(corners, name).size != pool for name in per_slot):
+        return False
+    n, has_gram = len(lengths), corners.gram.size > 0
+    if corners.head.size != n or corners.size.size != n or not 0 <= slots <= pool:
+        return False
+    if labels > corners.labels.size or (has_gram and products > corners.gram.size):
+        return False
+    if corners.labels.size and not 0 <= corners.labels.min() <= corners.labels.max() < n_states:
+        return False
+    visits, slot, block = np.zeros(slots, int), corners.head, np.arange(n)
+    counted = np.zeros(n, int)
+    while slot.size:  # one step along all lists at once
+        if slot.min() < 0 or slot.max() >= slots:
+            return False
+        np.add.at(visits, slot, 1)
+        if visits.max() > 1:
+            return False
+        counted[block] += 1
+        start, rank, row = corners.label_at[slot], corners.rank[slot], corners.gram_at[slot]
+        inside = (start >= 0) & (start + lengths[block] <= labels) & (rank >= 0)
+        inside &= rank < corners.size[block]
+        if has_gram:
+            inside &= (row >= 0) & (row + rank < products)
+        if not inside.all():
+            return False
+        slot = corners.following[slot]
+        block, slot = block[slot != -1], slot[slot != -1]
+    return bool(np.array_equal(counted, corners.size)) and largest == counted.max()
 
 
 @compiled

@@ -29,6 +29,10 @@ class FrankWolfe:
     def keeps_corners(self) -> bool:
         return False
 
+    @property
+    def keeps_gram(self) -> bool:
+        return False
+
 
 @compiled
 def fw_step(problem, state, C, gain, labels, label_at, whole):

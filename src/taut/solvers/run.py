@@ -49,6 +49,7 @@ class Run:
         label_at = np.concatenate([[0], np.cumsum(self.lengths)])
         batch = isinstance(solver, FrankWolfe)
         self.oracle = OraclePass(problem, n_threads, label_at if batch else None)
+        self.oracle_is_fresh = False
         self.state = self._cold_state(bounds, seed)
 
     def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
@@ -120,11 +121,11 @@ class Run:
         if isinstance(self.solver, FrankWolfe):
             self._batch_step()
             return
-        solver, before = self.solver, self.state.count[STEPS]
+        solver, before = self.solver, self.steps
         end = before + n_steps
-        while self.state.count[STEPS] < end:
-            self._block_steps(int(end - self.state.count[STEPS]))
-            if self.state.count[STEPS] < end:
+        while self.steps < end:
+            self._block_steps(end - self.steps)
+            if self.steps < end:
                 self.state = with_more_room(self.state)
         if solver.keeps_gram and end // self.n > before // self.n:
             cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
@@ -139,7 +140,10 @@ class Run:
             steps(problem, state, pass_options(solver, self.C, self.n), n_steps)
 
     def _batch_step(self) -> None:
-        """Uses the labellings of the last certificate: ``certify`` must have been called."""
+        """Uses the labellings of the last certificate, if it is of the current iterate."""
+        if not self.oracle_is_fresh:
+            self.certify()
+        self.oracle_is_fresh = False
         step = fw_step if self.problem.is_compiled else fw_step.py_func
         oracle = self.oracle
         gain = float(self.importance @ (oracle.best - oracle.mean))
@@ -149,8 +153,12 @@ class Run:
     # --- measuring ----------------------------------------------------------------------------
 
     @property
+    def steps(self) -> int:
+        return int(self.state.count[STEPS])
+
+    @property
     def passes(self) -> float:
-        return self.state.count[STEPS] / self.n
+        return self.steps / self.n
 
     @property
     def oracle_calls(self) -> int:
@@ -164,6 +172,7 @@ class Run:
             self.oracle, self.importance, Point(state.w, state.v, loss, state.mu), self.C
         )
         state.count[ORACLE_CALLS] += self.n
+        self.oracle_is_fresh = True
         if isinstance(self.solver, BCFW) and self.solver.refresh is not None:
             self.store_gaps(certificate)
         return certificate
@@ -185,6 +194,7 @@ class Run:
         )
 
     def certify_average(self, point: Point) -> Certificate:
+        self.oracle_is_fresh = False
         self.state.count[ORACLE_CALLS] += self.n
         return certify(self.oracle, self.importance, point, self.C)
 

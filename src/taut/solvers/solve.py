@@ -10,8 +10,9 @@ import numpy as np
 
 from taut.solvers.bcfw import BCFW
 from taut.solvers.certificate import Certificate
-from taut.solvers.checkpoint import Checkpoint
+from taut.solvers.checkpoint import Best, Checkpoint
 from taut.solvers.frank_wolfe import FrankWolfe
+from taut.solvers.interrupt import Interrupt, deferred_interrupt
 from taut.solvers.progress import Progress, announce_compilation
 from taut.solvers.run import Bounds, Run, Solver
 from taut.solvers.solution import HISTORY, Solution, Status
@@ -66,7 +67,7 @@ def solve(
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
     loop = _Loop(run, tol, max_passes, time_limit, callback, saved, Progress(progress))
     if saved is not None and resume:
-        loop.resume()
+        loop.best = saved.load(run) or loop.best
     return loop.run_to_end(cold=warm_start is None)
 
 
@@ -79,51 +80,45 @@ class _Loop:
     callback: Callback | None
     saved: Checkpoint | None
     progress: Progress
-    rows: list[tuple] = field(default_factory=list)
-    best_primal: float = np.inf
-    best_dual: float = -np.inf
-    best_w: np.ndarray | None = None
-    returned: str = "last"
-    seconds_before: float = 0.0  # of the run that this one resumes
+    best: Best = field(default_factory=Best)
 
     def run_to_end(self, cold: bool) -> Solution:
-        run = self.run
-        self.started = time.perf_counter()
-        self.scale = self._scale()
-        status = self._check(self._first_certificate(cold) if not self.rows else None)
-        try:
+        run, best = self.run, self.best
+        self.started = time.perf_counter() - best.seconds
+        self.worst = run.problem.worst_losses()
+        self.scale = float(run.importance @ self.worst) / run.n
+        status = None if best.rows else self._check(self._first_certificate(cold))
+        with deferred_interrupt() as interrupt:
             while status is None:
-                interrupted = self._advance_to_next_check()
-                status = self._check() or interrupted
-        except KeyboardInterrupt:
-            self.progress.say("interrupted: certifying the current model")
-            self._check()
-            status = Status.INTERRUPTED
+                stopped = self._advance_to_next_check(interrupt)
+                status = self._check() or stopped
         self.progress.close()
-        assert self.best_w is not None
+        if self.saved is not None:
+            self._save()
         return Solution(
-            w=self.best_w,
-            primal=self.best_primal,
-            dual=self.best_dual,
+            w=best.w,
+            primal=best.primal,
+            dual=best.dual,
             status=status,
-            history=np.array(self.rows, HISTORY).view(np.recarray),
+            history=np.array(best.rows, HISTORY).view(np.recarray),
             passes=run.passes,
             oracle_calls=run.oracle_calls,
             seconds=self._seconds(),
             C=run.C,
             lam=1.0 / (run.C * run.n),
             scale=self.scale,
-            returned=self.returned,
+            returned=best.returned,
             solver=run.solver,
             state=run.state,
         )
 
-    def _scale(self) -> float:
-        self.worst = self.run.problem.worst_losses()
-        return float(self.run.importance @ self.worst) / self.run.n
-
     def _seconds(self) -> float:
-        return self.seconds_before + time.perf_counter() - self.started
+        return time.perf_counter() - self.started
+
+    def _save(self) -> None:
+        assert self.saved is not None
+        self.best.seconds = self._seconds()
+        self.saved.save(self.run, self.best)
 
     def _first_certificate(self, cold: bool) -> Certificate | None:
         """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
@@ -135,75 +130,50 @@ class _Loop:
         run.store_gaps(certificate)
         return certificate
 
-    def _advance_to_next_check(self) -> Status | None:
+    def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
         """Steps in slices short enough for Ctrl-C, time limit, progress and checkpoints."""
-        run, solver = self.run, self.run.solver
-        passes = min(solver.check_every, max(self.max_passes - run.passes, 0.0))
-        left = max(int(np.ceil(passes * run.n)), 1)
-        slice_steps = min(left, run.n if run.problem.is_compiled else 1)
-        while left > 0:
+        run, n = self.run, self.run.n
+        last_check = self.best.rows[-1][0]
+        end = min(last_check + run.solver.check_every, max(self.max_passes, last_check))
+        end_steps = int(np.ceil(end * n))
+        slice_steps = n if run.problem.is_compiled else 1
+        while run.steps < end_steps:
             before = time.perf_counter()
-            steps = min(left, slice_steps, run.n - run.state.count[0] % run.n)
-            run.advance(steps)
-            left -= steps
+            # Slices end with passes, because cheap passes are made between passes.
+            run.advance(min(end_steps - run.steps, slice_steps, n - run.steps % n))
             elapsed = time.perf_counter() - before
-            if elapsed > 0.2:
-                slice_steps = max(slice_steps // 2, 1)
-            elif elapsed < 0.05:
-                slice_steps *= 2
-            if self.saved is not None:
-                self.saved.maybe_save(run, self.rows, self._seconds())
-            self.progress.line(run, self.rows, self.tol * self.scale, self._seconds())
-            if self.time_limit is not None and self._seconds() >= self.time_limit:
+            slice_steps = max(slice_steps // 2, 1) if elapsed > 0.2 else 2 * slice_steps
+            if self.saved is not None and self.saved.is_due():
+                self._save()
+            self.progress.line(run, self.best.rows, self.tol * self.scale, self._seconds())
+            if interrupt.requested:
+                self.progress.say("interrupted: certifying the current model")
+                return Status.INTERRUPTED
+            if self._out_of_time():
                 return Status.TIME_LIMIT
-            if isinstance(solver, FrankWolfe):
-                break
         return None
+
+    def _out_of_time(self) -> bool:
+        return self.time_limit is not None and self._seconds() >= self.time_limit
 
     def _check(self, certificate: Certificate | None = None) -> Status | None:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
-        run = self.run
-        if certificate is None:
-            certificate = run.certify()
-        self._consider(certificate, run.state.w, "last")
+        run, best = self.run, self.best
+        certificate = certificate or run.certify()
+        best.consider(certificate, run.state.w, "last")
         average = run.average_point()
         if average is not None:
-            self._consider(run.certify_average(average), average.w, "average")
-        self.rows.append(
-            (
-                run.passes,
-                self._seconds(),
-                run.oracle_calls,
-                certificate.primal,
-                certificate.dual,
-                certificate.gap,
-            )
+            best.consider(run.certify_average(average), average.w, "average")
+        primal, dual = certificate.primal, certificate.dual
+        best.rows.append(
+            (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap)
         )
-        gap = self.best_primal - self.best_dual
         if self.callback is not None:
-            row = np.array(self.rows[-1:], HISTORY).view(np.recarray)[0]
+            row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
             if self.callback(row):
                 return Status.CALLBACK
-        if gap <= self.tol * self.scale:
+        if best.primal - best.dual <= self.tol * self.scale:
             return Status.CONVERGED
         if run.passes >= self.max_passes:
             return Status.MAX_PASSES
-        if self.time_limit is not None and self._seconds() >= self.time_limit:
-            return Status.TIME_LIMIT
-        return None
-
-    def _consider(self, certificate: Certificate, w: np.ndarray, name: str) -> None:
-        """Keep the weights with the lowest objective; every dual value is a valid bound."""
-        self.best_dual = max(self.best_dual, certificate.dual)
-        if certificate.primal <= self.best_primal:
-            self.best_primal, self.returned = certificate.primal, name
-            self.best_w = w.copy()
-        elif name == "last" and self.returned == "last":
-            self.returned = "earlier"
-
-    def resume(self) -> None:
-        assert self.saved is not None
-        loaded = self.saved.load(self.run)
-        if loaded is not None:
-            self.rows, self.seconds_before = loaded
-            self.rows = self.rows[:-1] if self.rows else self.rows
+        return Status.TIME_LIMIT if self._out_of_time() else None

@@ -34,7 +34,7 @@ class State(NamedTuple):
     corners: Corners
     sampler: Sampler
     average: np.ndarray  # (dim,), or empty: see ``move``
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     total: np.ndarray
     delta: Accumulator
     direct: Accumulator  # adds to v itself
