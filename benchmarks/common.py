@@ -124,9 +124,7 @@ def megabytes(value: Any) -> float:
     return sum(found.values()) / 1e6
 
 
-def first_below(
-    solution: Solution, target: float, x: NDArray[Any]
-) -> float | None:
+def first_below(solution: Solution, target: float, x: NDArray[Any]) -> float | None:
     """The value of ``x`` at the first certificate whose best gap so far is at most ``target``."""
     history = solution.history
     best = np.minimum.accumulate(history.primal) - np.maximum.accumulate(history.dual)

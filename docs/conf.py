@@ -18,6 +18,7 @@ extensions = [
 ]
 
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3

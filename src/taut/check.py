@@ -40,12 +40,7 @@ class _Example:
         self.x, self.y = problem.X[i], problem.Y[i]
 
     def features(self, label: Any) -> np.ndarray:
-        vector = self.problem._features(self.i, label)
-        if vector.indices is None:
-            return vector.values
-        dense = np.zeros(self.problem.dim)
-        dense[vector.indices] = vector.values
-        return dense
+        return self.problem.features(self.i, label).to_dense(self.problem.dim)
 
     def findings(self, weights: list[np.ndarray]) -> list[str]:
         found: list[str] = []

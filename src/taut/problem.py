@@ -99,7 +99,7 @@ def margin(problem, w, i, y, work):
 
 @generic
 def shift(problem, i, y, amount, scale, mu, delta):
-    """Move ``amount`` of mu_i from the truth to y; delta -= scale * amount * Psi_i(e(y) - e(truth)).
+    """Move ``amount`` of mu_i from the truth to y; delta -= scale * amount * Psi_i(e(y) - truth).
 
     Like ``margin``, costs only the places where y differs from the truth.
     """

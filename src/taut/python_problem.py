@@ -20,67 +20,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from taut._compile import compiled
-from taut.accumulator import DENSE, Accumulator, new_accumulator, push
-from taut.structures.features import add_scaled, dot
+from taut.accumulator import Accumulator, new_accumulator
+from taut.vectors import Vector, as_vector
 
 METHODS = ("joint_feature", "loss", "oracle", "predict")
-
-
-class Vector:
-    """A feature vector: dense, or sorted indices with values."""
-
-    __slots__ = ("indices", "values")
-
-    def __init__(self, values: np.ndarray, indices: np.ndarray | None = None):
-        self.values, self.indices = values, indices
-
-    def dot(self, w: np.ndarray) -> float:
-        if self.indices is None:
-            return dot(self.values, w)
-        return sparse_dot(self.indices, self.values, w)
-
-    def add_to(self, delta: Accumulator, amount: float) -> None:
-        if self.indices is None:
-            delta.count[0] = DENSE
-            add_scaled(self.values, amount, delta.value)
-        else:
-            push_all(delta, self.indices, self.values, amount)
-
-    def scale(self, factor: float) -> None:
-        self.values *= factor
-
-    def add(self, other: "Vector", amount: float) -> None:
-        """self += amount * other."""
-        if self.indices is None or other.indices is None:
-            add_scaled(other.values, amount, self.values)
-            return
-        at = np.searchsorted(self.indices, other.indices)
-        at[at == self.indices.size] = 0
-        if not self.indices.size or not np.array_equal(self.indices[at], other.indices):
-            union = np.union1d(self.indices, other.indices)
-            values = np.zeros(union.size)
-            values[np.searchsorted(union, self.indices)] = self.values
-            self.indices, self.values = union, values
-            at = np.searchsorted(union, other.indices)
-        self.values[at] += amount * other.values
-
-
-@compiled
-def sparse_dot(indices, values, w):
-    total = 0.0
-    for j in range(indices.size):
-        total += values[j] * w[indices[j]]
-    return total
-
-
-@compiled
-def push_all(delta, indices, values, amount):
-    for j in range(indices.size):
-        if values[j] != 0.0:
-            push(delta, indices[j], amount * values[j])
 
 
 class Label:
@@ -96,7 +40,12 @@ class Label:
 class Change:
     """A prepared change of one dual block: keep * block + sum of amount * corner."""
 
-    __slots__ = ("keep", "terms")
+    __slots__ = ("keep", "loss", "psi", "terms")
+
+    keep: float
+    psi: Vector  # of the block
+    loss: float
+    terms: list[tuple[float, Vector, float]]  # amount, psi and loss of the corners
 
 
 class Dual:
@@ -139,9 +88,10 @@ class PythonProblem:
             raise ValueError("there are no examples")
         self.model, self.X, self.Y = model, X, Y
         self.n = len(X)
-        self.importance = np.ones(self.n) if sample_weight is None else np.asarray(sample_weight)
-        self._truth = [self._features(i, Y[i]) for i in range(self.n)]
-        self.dim = self._dim
+        self.importance = _checked_weights(sample_weight, self.n)
+        first, self.dim = self._read(0, Y[0])
+        self._sparse = first.indices is not None
+        self._truth = [self.features(i, Y[i]) for i in range(self.n)]
         self._known: list[list[Label | None]] = []
         self._tokens: list[dict[Any, int]] = []
         for y in Y:
@@ -149,40 +99,30 @@ class PythonProblem:
             self._known.append([truth])
             self._tokens.append({truth.key: 0})
 
-    def _features(self, i: int, y: Any) -> Vector:
-        phi = self.model.joint_feature(self.X[i], y)
-        if sparse.issparse(phi):
-            if phi.ndim == 2 and 1 not in phi.shape:
-                raise ValueError(f"{self._place(i)} returned a matrix of shape {phi.shape}")
-            phi = phi.reshape(1, -1).tocoo() if phi.ndim == 2 else phi.tocoo()
-            size = phi.shape[-1]
-            indices, inverse = np.unique(phi.coords[-1], return_inverse=True)
-            values = np.bincount(inverse, phi.data, minlength=indices.size).astype(np.float64)
-            vector = Vector(values, indices.astype(np.int64))
-        else:
-            values = np.array(phi, np.float64)
-            if values.ndim != 1:
-                raise ValueError(
-                    f"{self._place(i)} returned an array of shape {values.shape}; "
-                    "a feature vector is 1-dimensional"
-                )
-            size = values.size
-            vector = Vector(values)
-        if not hasattr(self, "_dim"):
-            self._dim, self._sparse = size, vector.indices is not None
-        if size != self._dim:
+    def features(self, i: int, y: Any) -> Vector:
+        """The model's features of label y for example i, checked."""
+        vector, size = self._read(i, y)
+        if size != self.dim:
             raise ValueError(
-                f"{self._place(i)} returned {size} features, others have {self._dim}; "
+                f"joint_feature of example {i} returned {size} features, others have {self.dim}; "
                 "all feature vectors must have one length"
             )
         if (vector.indices is not None) != self._sparse:
-            raise ValueError(f"{self._place(i)} mixes dense and sparse feature vectors")
-        if not np.all(np.isfinite(vector.values)):
-            raise ValueError(f"{self._place(i)} returned a feature that is not finite")
+            raise ValueError(
+                f"joint_feature of example {i} is {'dense' if self._sparse else 'sparse'}, others "
+                "are not; return one kind"
+            )
+        if not vector.is_finite():
+            raise ValueError(
+                f"joint_feature of example {i} returned a feature that is NaN or infinite"
+            )
         return vector
 
-    def _place(self, i: int) -> str:
-        return f"joint_feature of example {i}"
+    def _read(self, i: int, y: Any) -> tuple[Vector, int]:
+        try:
+            return as_vector(self.model.joint_feature(self.X[i], y))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"joint_feature of example {i}: {error}") from error
 
     def _remember(self, i: int, label: Any) -> int:
         """The token of a label, with one reference more."""
@@ -194,11 +134,9 @@ class PythonProblem:
             assert entry is not None
             entry.references += 1
             return token
-        psi = self._features(i, label)
-        psi.scale(-1.0)
-        psi.add(self._truth[i], 1.0)
+        psi = self._truth[i].combined(1.0, self.features(i, label), -1.0)
         loss = float(self.model.loss(self.Y[i], label))
-        if not loss >= 0:
+        if not 0.0 <= loss < np.inf:
             raise ValueError(f"loss of example {i} is {loss}; a loss is finite and not negative")
         entry = Label(label, key, psi, loss)
         token = known.index(None) if None in known else len(known)
@@ -211,7 +149,7 @@ class PythonProblem:
 
     def recall(self, earlier: "PythonProblem") -> None:
         """Take over the labels an earlier problem of the same examples remembers."""
-        if [known[0].key for known in earlier._known] != [known[0].key for known in self._known]:
+        if [label_key(y) for y in earlier.Y] != [label_key(y) for y in self.Y]:
             raise ValueError("warm_start: the labels differ from those of the last fit")
         self._known, self._tokens = earlier._known, earlier._tokens
 
@@ -249,8 +187,8 @@ class PythonProblem:
         value = entry.loss - score
         if not value >= -1e-9 * (1.0 + abs(score) + entry.loss):
             raise ValueError(
-                f"example {i}: oracle returned a value below the true label's "
-                f"({value:.6g} < 0); it is not maximising loss + <w, joint_feature>. "
+                f"example {i}: oracle returned a value below the true label's; it is not "
+                f"maximising loss + <w, joint_feature> ({value:.6g} less than the true label). "
                 "check_problem() says more"
             )
         return value
@@ -265,7 +203,7 @@ class PythonProblem:
         return self._known[i][y[0]].loss
 
     def begin_change(self, i, mu, keep, work):
-        work.keep = keep, mu.psi[i], mu.loss[i]
+        work.keep, work.psi, work.loss = keep, mu.psi[i], mu.loss[i]
         work.terms = []
 
     def add_corner(self, i, y, amount, work):
@@ -274,21 +212,21 @@ class PythonProblem:
             work.terms.append((amount, entry.psi, entry.loss))
 
     def project(self, i, work, amount, delta):
-        keep, psi, _ = work.keep
-        if keep != 0.0:
-            psi.add_to(delta, -amount * keep)
+        if work.keep != 0.0:
+            work.psi.add_to(delta, -amount * work.keep)
         for part, psi, _ in work.terms:
             psi.add_to(delta, -amount * part)
 
     def advance(self, i, mu, step, work):
-        keep, psi, loss = work.keep
-        if keep != 0.0:
-            psi.scale(1.0 + step * keep)
-            loss *= 1.0 + step * keep
-        for part, other, other_loss in work.terms:
-            psi.add(other, step * part)
-            loss += step * part * other_loss
-        mu.loss[i] = loss
+        psi, factor = work.psi, 1.0 + step * work.keep
+        loss = factor * work.loss
+        for part, corner, corner_loss in work.terms:
+            psi = psi.combined(factor, corner, step * part)
+            loss += step * part * corner_loss
+            factor = 1.0
+        if factor != 1.0:
+            psi = psi.scaled(factor)
+        mu.psi[i], mu.loss[i] = psi, loss
 
     def begin_margins(self, i, work):
         pass
@@ -299,7 +237,7 @@ class PythonProblem:
     def shift(self, i, y, amount, scale, mu, delta):
         if y[0] != 0:
             entry = self._known[i][y[0]]
-            mu.psi[i].add(entry.psi, amount)
+            mu.psi[i] = mu.psi[i].combined(1.0, entry.psi, amount)
             mu.loss[i] += amount * entry.loss
             entry.psi.add_to(delta, scale * amount)
 
@@ -315,25 +253,22 @@ class PythonProblem:
 
     def new_dual(self) -> Dual:
         if self._sparse:
-            nothing = [Vector(np.zeros(0), np.zeros(0, np.int64)) for _ in range(self.n)]
+            nothing = Vector(np.zeros(0), np.zeros(0, np.int64))
         else:
-            nothing = [Vector(np.zeros(self.dim)) for _ in range(self.n)]
-        return Dual(nothing, np.zeros(self.n))
+            nothing = Vector(np.zeros(self.dim))
+        return Dual([nothing] * self.n, np.zeros(self.n))
 
     def copy_dual(self, source: Any, target: Dual) -> None:
         if isinstance(source, np.ndarray):  # from a checkpoint
-            pointer = np.searchsorted(source["block"], np.arange(self.n + 1))
-            for i in range(self.n):
-                part = source[pointer[i] : pointer[i + 1]]
+            ends = np.searchsorted(source["block"], np.arange(self.n), "right")
+            for i, part in enumerate(np.split(source, ends[:-1])):
                 target.loss[i] = part["value"][0]
-                if self._sparse:
-                    target.psi[i] = Vector(part["value"][1:].copy(), part["index"][1:].copy())
-                else:
-                    target.psi[i].values[part["index"][1:]] = part["value"][1:]
+                indices, values = part["index"][1:].copy(), part["value"][1:].copy()
+                psi = Vector(values, indices)
+                target.psi[i] = psi if self._sparse else Vector(psi.to_dense(self.dim))
             return
-        for i, psi in enumerate(source.psi):
-            indices = None if psi.indices is None else psi.indices.copy()
-            target.psi[i] = Vector(psi.values.copy(), indices)
+        # Vectors are never modified, so sharing them is safe.
+        target.psi[: len(source.psi)] = source.psi
         target.loss[: len(source.loss)] = source.loss
 
     def dual_array(self, mu: Dual) -> np.ndarray:
@@ -349,9 +284,13 @@ class PythonProblem:
         return np.concatenate(parts)
 
     def fingerprint(self) -> str:
+        """A hash of the features of the truth and of the sample weights."""
         digest = hashlib.blake2b(f"{self.n} {self.dim}".encode(), digest_size=16)
+        digest.update(self.importance.tobytes())
         for phi in self._truth:
             digest.update(phi.values.tobytes())
+            if phi.indices is not None:
+                digest.update(phi.indices.tobytes())
         return digest.hexdigest()
 
     def new_work(self) -> Change:
@@ -370,25 +309,36 @@ class PythonProblem:
         return losses
 
 
+def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},)")
+    return weights
+
+
 def label_key(label: Any) -> Any:
     """Something hashable that is equal for equal labels.
 
     >>> label_key(np.array([1, 2])) == label_key(np.array([1, 2]))
     True
     """
-    if isinstance(label, np.ndarray):
-        return label.shape, label.dtype.str, label.tobytes()
-    if isinstance(label, list | tuple):
-        return type(label).__name__, tuple(label_key(part) for part in label)
-    if isinstance(label, dict):
-        return "dict", tuple((key, label_key(value)) for key, value in label.items())
-    if isinstance(label, set):
-        return "set", frozenset(label)
     try:
         hash(label)
     except TypeError:
-        raise TypeError(
-            f"labels of type {type(label).__name__} cannot be compared; use hashable labels, "
-            "arrays, or lists, tuples, sets and dicts of these"
-        ) from None
-    return label
+        pass
+    else:
+        return label
+    if isinstance(label, np.ndarray):
+        if label.dtype == object:
+            return "array", label.shape, label_key(label.ravel().tolist())
+        return "array", label.shape, label.dtype.str, label.tobytes()
+    if isinstance(label, list | tuple):
+        return type(label).__name__, tuple(label_key(part) for part in label)
+    if isinstance(label, dict):
+        return "dict", frozenset((key, label_key(value)) for key, value in label.items())
+    if isinstance(label, set):
+        return "set", frozenset(label)
+    raise TypeError(
+        f"labels of type {type(label).__name__} cannot be compared; use hashable labels, "
+        "arrays, or lists, tuples, sets and dicts of these"
+    )

@@ -15,9 +15,14 @@ class Sequences(Sequence):
     (2, array([[4., 5.]]))
     """
 
-    def __init__(self, rows: np.ndarray | sparse.csr_array, lengths: Sequence[int] | np.ndarray):
+    def __init__(self, rows: Any, lengths: Sequence[int] | np.ndarray):
         self.rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+        if self.rows.ndim != 2:
+            raise ValueError(f"rows have shape {self.rows.shape}; a matrix is expected")
         self.lengths = np.asarray(lengths, np.int64)
+        if self.lengths.size and self.lengths.min() < 0:
+            i = int(self.lengths.argmin())
+            raise ValueError(f"lengths[{i}] is {self.lengths[i]}; a length is not negative")
         if self.lengths.sum() != self.rows.shape[0]:
             raise ValueError(
                 f"the lengths add up to {self.lengths.sum()} but there are "

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from taut.solvers import BCFW, Direction, FrankWolfe, Order, Solution, Status, solve
 from taut.solvers.auto import choose_solver
 
-SOLVERS = {
+SOLVERS: dict[str, BCFW | FrankWolfe] = {
     "fw": FrankWolfe(),
     "bcfw": BCFW(order=Order.GAP),
     "bcpfw": BCFW(order=Order.GAP, direction=Direction.PAIRWISE),
@@ -68,8 +69,7 @@ class StructuredEstimator(BaseEstimator):
             )
 
     def _store(self, problem: Any, solution: Solution) -> None:
-        if self.warm_start:
-            self._fingerprint = problem.fingerprint()
+        self._fingerprint = problem.fingerprint()
         self.solution_ = solution
         self.w_ = solution.w
         self.n_iter_ = int(np.ceil(solution.passes))
@@ -88,9 +88,7 @@ class StructuredEstimator(BaseEstimator):
             chosen = self.solver
         else:
             raise TypeError(f"solver={self.solver!r}; a name, BCFW or FrankWolfe is expected")
-        if self.averaging and not chosen.averaging:
-            chosen = type(chosen)(**{**vars(chosen), "averaging": True})
-        return chosen
+        return replace(chosen, averaging=True) if self.averaging else chosen
 
     def _checked_warm_start(self) -> bool:
         if self.warm_start not in WARM_STARTS:

@@ -1,12 +1,14 @@
 """From what people have (lists of arrays, any labels) to stacked rows and label numbers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from taut.sequences import Sequences
+
+EXPECTED = "a matrix of numbers with one row per position is expected"
 
 
 class Stacked(NamedTuple):
@@ -70,20 +72,23 @@ def _join(X: Any, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
 
 def _matrix(x: Any, place: str) -> Any:
     if sparse.issparse(x):
+        if x.ndim != 2:
+            raise ValueError(f"{place} has shape {x.shape}; {EXPECTED}")
         return x
     if isinstance(x, list | tuple) and x and isinstance(x[0], dict | str | bytes):
         raise TypeError(
-            f"{place} holds {type(x[0]).__name__} objects; a matrix of numbers with one row per "
-            "position is expected (scikit-learn's DictVectorizer makes one from dicts)"
+            f"{place} holds {type(x[0]).__name__} objects; {EXPECTED} "
+            "(scikit-learn's DictVectorizer makes one from dicts)"
         )
     try:
-        x = np.asarray(x, np.float64)
+        x = np.asarray(x)
+        if np.iscomplexobj(x):
+            raise TypeError
+        x = x.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise TypeError(f"{place} is not a matrix of numbers") from None
+        raise TypeError(f"{place} is not a matrix of numbers; {EXPECTED}") from None
     if x.ndim != 2:
-        raise ValueError(
-            f"{place} has shape {x.shape}; a matrix with one row per position is expected"
-        )
+        raise ValueError(f"{place} has shape {x.shape}; {EXPECTED}")
     return x
 
 
@@ -93,6 +98,8 @@ def _common_base(nodes: list[np.ndarray]) -> np.ndarray | None:
     if not isinstance(base, np.ndarray) or base.ndim != 2 or not base.flags.c_contiguous:
         return None
     width = base.shape[1] * base.itemsize
+    if width == 0 or base.dtype != np.float64:
+        return None
     address = nodes[0].ctypes.data
     first = address
     for x in nodes:
@@ -127,37 +134,56 @@ def _join_steps(parts: list[Any], lengths: np.ndarray, name: str) -> np.ndarray:
 
 def _checked_numbers(rows: Any, lengths: np.ndarray, name: str) -> Any:
     """NaN and infinity are refused with the place they are at."""
+    if rows.dtype == bool:
+        return rows.astype(np.float64)
+    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise TypeError(f"{name} has values of type {rows.dtype}; numbers are expected")
     values = rows.data if sparse.issparse(rows) else rows
-    if np.issubdtype(values.dtype, np.number) and not np.iscomplexobj(values):
-        if np.isfinite(values.sum(dtype=np.float64)) or np.all(np.isfinite(values)):
-            return rows
-        if sparse.issparse(rows):
-            row = np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(values))[0], "right") - 1
-        else:
-            row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
-        i = np.searchsorted(np.cumsum(lengths), row, "right")
-        position = row - (np.cumsum(lengths)[i] - lengths[i])
-        raise ValueError(f"{name}[{i}] has a value that is NaN or infinite in row {position}")
-    raise TypeError(f"{name} has values of type {values.dtype}; numbers are expected")
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float64)  # finite if every value is: saves an array of flags
+    if np.isfinite(total) or np.all(np.isfinite(values)):
+        return rows
+    if sparse.issparse(rows):
+        row = np.searchsorted(rows.indptr, np.flatnonzero(~np.isfinite(values))[0], "right") - 1
+    else:
+        row = np.flatnonzero(~np.isfinite(values).all(axis=1))[0]
+    ends = np.cumsum(lengths)
+    i = np.searchsorted(ends, row, "right")
+    position = row - (ends[i] - lengths[i])
+    raise ValueError(
+        f"{name}[{i}] has a value that is NaN or infinite in row {position}; "
+        "replace it or leave the sequence out"
+    )
 
 
 class LabelCodec:
     """Numbers for labels, and back as they came: arrays to arrays, lists to lists."""
 
-    def __init__(self, y: Sequence, name: str = "y"):
-        self.as_arrays = isinstance(y[0], np.ndarray)
-        if self.as_arrays and not any(part.dtype == object for part in y):
-            self.classes = np.unique(np.concatenate([np.ravel(part) for part in y]))
+    def __init__(self, y: Sequence):
+        self.as_arrays = all(isinstance(part, np.ndarray) for part in y)
+        # Labels of different kinds, joined in one array, would all become strings.
+        kinds = {part.dtype.kind for part in y} if self.as_arrays else {"O"}
+        if len(kinds) == 1 and kinds != {"O"}:
+            self.classes = np.unique(np.concatenate(y))
         else:
-            self.classes = object_array(sorted_if_possible({label for part in y for label in part}))
+            self.classes = object_array(sorted_if_possible(_label_set(y)))
         self.number = {label: k for k, label in enumerate(self.classes.tolist())}
 
-    def encode(self, y: Sequence, lengths: np.ndarray, name: str = "y") -> np.ndarray:
+    def encode(self, y: Sequence) -> np.ndarray:
         """Label numbers of all positions; -1 for a label never seen in training."""
-        check_lengths(y, lengths, name)
         number = self.number
-        labels = (part.tolist() if isinstance(part, np.ndarray) else part for part in y)
-        return np.array([number.get(label, -1) for part in labels for label in part], np.int32)
+        return np.array([number.get(label, -1) for _, label in _labels(y)], np.int32)
+
+    def encode_known(self, y: Sequence) -> np.ndarray:
+        """Label numbers of all positions; all labels must be known."""
+        numbers = self.encode(y)
+        if numbers.min() < 0:
+            i, unknown = next((i, label) for i, label in _labels(y) if label not in self.number)
+            raise ValueError(
+                f"y[{i}] has the label {unknown!r}, which is not one of {self.classes.tolist()}; "
+                "name all labels by classes= at the first call of partial_fit"
+            )
+        return numbers
 
     def decode(self, numbers: np.ndarray, lengths: np.ndarray) -> list:
         cuts = np.cumsum(lengths)[:-1]
@@ -167,16 +193,43 @@ class LabelCodec:
         return [[labels[k] for k in part] for part in np.split(numbers, cuts)]
 
 
-def check_lengths(y: Sequence, lengths: np.ndarray, name: str) -> None:
-    if len(y) != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences but {name} has {len(y)}")
+def _labels(y: Sequence) -> Iterator[tuple[int, Any]]:
+    """(sequence, label) of all positions; numpy's scalars as Python's."""
     for i, part in enumerate(y):
-        if isinstance(part, str | bytes) or not hasattr(part, "__len__"):
+        for label in part.tolist() if isinstance(part, np.ndarray) else part:
+            yield i, label
+
+
+def _label_set(y: Sequence) -> set[Hashable]:
+    found = set()
+    for i, label in _labels(y):
+        try:
+            found.add(label)
+        except TypeError:
             raise TypeError(
-                f"{name}[{i}] is {part!r}; a sequence of labels is expected, one per row of X[{i}]"
+                f"y[{i}] has the label {label!r}; labels must be hashable: use a tuple, not a "
+                f"{type(label).__name__}"
+            ) from None
+    return found
+
+
+def check_labels(y: Any, lengths: np.ndarray) -> None:
+    """Refuse labels that do not fit the sequences."""
+    if isinstance(y, str | dict | set) or not hasattr(y, "__len__"):
+        raise TypeError(f"y is a {type(y).__name__}; a list of label sequences is expected")
+    if len(y) != len(lengths):
+        raise ValueError(
+            f"X has {len(lengths)} sequences but y has {len(y)}; they must correspond one to one"
+        )
+    for i, part in enumerate(y):
+        if isinstance(part, str | bytes | dict | set) or not hasattr(part, "__len__"):
+            raise TypeError(
+                f"y[{i}] is {part!r}; a list of labels is expected, one per row of X[{i}]"
             )
+        if isinstance(part, np.ndarray) and part.ndim != 1:
+            raise ValueError(f"y[{i}] has shape {part.shape}; one label per row is expected")
         if len(part) != lengths[i]:
-            raise ValueError(f"{name}[{i}] has {len(part)} labels but X[{i}] has {lengths[i]} rows")
+            raise ValueError(f"y[{i}] has {len(part)} labels but X[{i}] has {lengths[i]} rows")
 
 
 def sorted_if_possible(labels: set[Hashable]) -> list:
@@ -188,5 +241,6 @@ def sorted_if_possible(labels: set[Hashable]) -> list:
 
 def object_array(labels: list) -> np.ndarray:
     array = np.empty(len(labels), object)
-    array[:] = labels
+    for k, label in enumerate(labels):  # numpy would take a list of tuples for a matrix
+        array[k] = label
     return array

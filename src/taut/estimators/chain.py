@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
 from taut.estimators._base import StructuredEstimator, checked_weights
-from taut.estimators._sequences import LabelCodec, Stacked, check_lengths, stack
+from taut.estimators._sequences import LabelCodec, Stacked, check_labels, stack
 from taut.losses import cost_matrix
 from taut.structures.chain import chain_problem
-from taut.structures.features import node_features, with_weights_of
+from taut.structures.features import DenseFeatures, node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
 
 
@@ -127,18 +127,23 @@ class ChainSVM(StructuredEstimator):
         """
         continues = self._checked_warm_start() and hasattr(self, "solution_")
         stacked = stack(X)
-        check_lengths(y, stacked.lengths, "y")
+        check_labels(y, stacked.lengths)
         codec = LabelCodec(y)
         if continues and codec.number != self._codec.number:
             raise ValueError("warm_start: the labels differ from those of the last fit")
-        self._codec, self.classes_ = codec, codec.classes
-        self.n_features_in_ = stacked.rows.shape[1]
-        numbers = codec.encode(y, stacked.lengths)
+        return self._fit(stacked, y, codec, sample_weight, continues)
+
+    def _fit(
+        self, stacked: Stacked, y: Any, codec: LabelCodec, sample_weight: Any, continues: bool
+    ) -> "ChainSVM":
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        problem = self._problem(stacked, numbers, weights)
+        problem = self._problem(stacked, codec.encode_known(y), codec.classes, weights)
         if continues:
             self._check_same_data(problem)
         self._train(problem, continues=continues)
+        # Only now: a fit that fails leaves the model as it was.
+        self._codec, self.classes_ = codec, codec.classes
+        self.n_features_in_ = stacked.rows.shape[1]
         return self
 
     def partial_fit(
@@ -148,44 +153,39 @@ class ChainSVM(StructuredEstimator):
 
         The new ones start at their true labels, which is always feasible, so the certificate
         covers all sequences seen so far. Labels that will only come later are named by ``classes``
-        at the first call.
+        at the first call; pairs of attribute and label that were not observed then get no weight
+        later, unless ``features="all"``. Class weights stay those of the first call.
         """
         if not hasattr(self, "solution_"):
             if classes is None:
                 return self.fit(X, y, sample_weight)
             stacked = stack(X)
-            self._codec = LabelCodec(
-                [np.asarray(classes)] if isinstance(y[0], np.ndarray) else [list(classes)]
-            )
-            self.classes_ = self._codec.classes
-            self.n_features_in_ = stacked.rows.shape[1]
-            numbers = self._known_numbers(y, stacked.lengths)
-            weights = checked_weights(sample_weight, len(stacked.lengths))
-            self._train(self._problem(stacked, numbers, weights), continues=False)
-            return self
+            check_labels(y, stacked.lengths)
+            as_arrays = all(isinstance(part, np.ndarray) for part in y)
+            codec = LabelCodec([np.asarray(classes) if as_arrays else list(classes)])
+            return self._fit(stacked, y, codec, sample_weight, continues=False)
         stacked = stack(X, self.n_features_in_)
-        numbers = self._known_numbers(y, stacked.lengths)
+        check_labels(y, stacked.lengths)
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        self._train(self._extended(stacked, numbers, weights), continues=True)
+        problem = self._fitted.extended(
+            self._node_features(stacked),
+            stacked.lengths,
+            self._codec.encode_known(y),
+            weights,
+            stacked.steps,
+        )
+        self._train(problem, continues=True)
         return self
 
-    def _known_numbers(self, y: Any, lengths: np.ndarray) -> np.ndarray:
-        numbers = self._codec.encode(y, lengths)
-        if numbers.min() < 0:
-            unknown = next(label for part in y for label in part if label not in self._codec.number)
-            raise ValueError(
-                f"label {unknown!r} is not one of {list(self.classes_)}; name all labels by "
-                "classes= at the first call of partial_fit"
-            )
-        return numbers
-
     def _problem(
-        self, stacked: Stacked, numbers: np.ndarray, weights: np.ndarray | None
+        self,
+        stacked: Stacked,
+        numbers: np.ndarray,
+        classes: np.ndarray,
+        weights: np.ndarray | None,
     ) -> Pairwise:
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has a single class, {self.classes_[0]!r}; there is nothing to learn"
-            )
+        if len(classes) < 2:
+            raise ValueError(f"y has a single class, {classes[0]!r}; there is nothing to learn")
         if self.features not in ("auto", "all", "observed"):
             raise ValueError(f'features={self.features!r}; expected "auto", "all" or "observed"')
         if self.features == "observed" and not sparse.issparse(stacked.rows):
@@ -199,8 +199,8 @@ class ChainSVM(StructuredEstimator):
             stacked.rows,
             stacked.lengths,
             numbers,
-            len(self.classes_),
-            cost=cost_matrix(numbers, self.classes_.tolist(), self.class_weight, given),
+            len(classes),
+            cost=cost_matrix(numbers, classes.tolist(), self.class_weight, given),
             normalize=not (isinstance(self.loss, str) and self.loss == "hamming-sum"),
             bias=self.bias,
             boundary=self.boundary,
@@ -209,13 +209,12 @@ class ChainSVM(StructuredEstimator):
             importance=weights,
         )
 
-    def _extended(
-        self, stacked: Stacked, numbers: np.ndarray, weights: np.ndarray | None
-    ) -> Pairwise:
-        """The problem fitted last, with new examples appended."""
-        return self._fitted.extended(
-            node_features(stacked.rows), stacked.lengths, numbers, weights, stacked.steps
-        )
+    def _node_features(self, stacked: Stacked) -> Any:
+        """Node features of the kind the model was fitted with, dense or sparse."""
+        rows = stacked.rows
+        if isinstance(self._fitted.features, DenseFeatures):
+            return node_features(rows.toarray() if sparse.issparse(rows) else rows)
+        return node_features(rows if sparse.issparse(rows) else sparse.csr_array(rows))
 
     def _store(self, problem: Pairwise, solution: Any) -> None:
         super()._store(problem, solution)
@@ -231,7 +230,7 @@ class ChainSVM(StructuredEstimator):
         fitted = self._fitted
         if (stacked.steps is not None) != bool(fitted.step_features.size):
             raise ValueError("step features must be given to fit and predict, or to neither")
-        features = with_weights_of(node_features(stacked.rows), fitted.features)
+        features = with_weights_of(self._node_features(stacked), fitted.features)
         return decode(
             fitted.for_prediction(features, stacked.lengths, stacked.steps),
             self.w_,
@@ -242,7 +241,8 @@ class ChainSVM(StructuredEstimator):
         """Fraction of positions labelled correctly; labels unseen in training count as errors."""
         check_is_fitted(self)
         stacked = stack(X, self.n_features_in_)
-        right = self._predict_numbers(stacked) == self._codec.encode(y, stacked.lengths)
+        check_labels(y, stacked.lengths)
+        right = self._predict_numbers(stacked) == self._codec.encode(y)
         weights = checked_weights(sample_weight, len(stacked.lengths))
         return float(
             np.average(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -17,7 +18,12 @@ from taut.structures.multiclass import multiclass_problem
 class MulticlassSVM(ClassifierMixin, StructuredEstimator):
     """Crammer and Singer's multiclass SVM, with any cost matrix and a certificate.
 
-    Parameters are those of :class:`taut.ChainSVM`, less what concerns sequences.
+    Parameters are those of :class:`taut.ChainSVM`, less what concerns sequences, and
+
+    cost : (K, K) array or None
+        Cost of answering ``classes_[column]`` where ``classes_[row]`` is right; default 1.
+    class_weight : dict, "balanced" or None
+        As everywhere in scikit-learn, multiplies the weights of all examples of a class.
 
     Examples
     --------
@@ -28,6 +34,8 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
     >>> bool(clf.score(X, y) > 0.95), clf.solution_.status.name
     (True, 'CONVERGED')
     """
+
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -75,27 +83,26 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
         continues = self._checked_warm_start() and hasattr(self, "solution_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        before = getattr(self, "classes_", None)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if continues and not np.array_equal(before, self.classes_):
+        classes, numbers = np.unique(y, return_inverse=True)
+        if continues and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: the labels differ from those of the last fit")
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has a single class, {self.classes_[0]!r}; there is nothing to learn"
-            )
+        if len(classes) < 2:
+            raise ValueError(f"y has a single class, {classes[0]!r}; there is nothing to learn")
+        weights = compute_sample_weight(self.class_weight, y)
         if sample_weight is not None:
-            sample_weight = checked_weights(_check_sample_weight(sample_weight, X), len(y))
+            weights *= checked_weights(_check_sample_weight(sample_weight, X), len(y))
         problem = multiclass_problem(
             X,
             numbers,
-            len(self.classes_),
-            cost=cost_matrix(numbers, self.classes_.tolist(), self.class_weight, self.cost),
+            len(classes),
+            cost=cost_matrix(numbers, classes.tolist(), cost=self.cost),
             bias=self.bias,
-            importance=sample_weight,
+            importance=weights,
         )
         if continues:
             self._check_same_data(problem)
         self._train(problem, continues=continues)
+        self.classes_ = classes
         return self
 
     def _store(self, problem: Any, solution: Any) -> None:

@@ -64,10 +64,13 @@ class StructuredSVM(StructuredEstimator):
         problem = PythonProblem(self.model, X, y, weights)
         if continues:
             self._check_same_data(problem)
-            problem.recall(self._problem)
+            problem.recall(self._fitted)
         self._train(problem, continues=continues)
-        self._problem = problem
         return self
+
+    def _store(self, problem: PythonProblem, solution: Any) -> None:
+        super()._store(problem, solution)
+        self._fitted = problem
 
     def predict(self, X: Sequence) -> list:
         check_is_fitted(self)

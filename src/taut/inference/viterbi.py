@@ -9,9 +9,9 @@ The forward pass computes values only,
     best[t, l]  = reach[t, l] + theta[t, l]
 
 which is a vectorised maximum over contiguous rows. Back-pointers are not stored: on the way back
-the first ``k`` that attains ``reach`` is looked for, which stops early and hardly ever surprises the
-branch predictor. Among equal scores the lowest last label wins, then the lowest label before it,
-and so on.
+the first ``k`` that attains ``reach`` is looked for, which stops early and hardly ever surprises
+the branch predictor. Among equal scores the lowest last label wins, then the lowest label before
+it, and so on.
 """
 
 from taut._compile import compiled

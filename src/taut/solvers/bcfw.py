@@ -88,7 +88,7 @@ class BCFW:
     )
     refresh: int | None = 10
     averaging: bool = False
-    cheap_passes: int = 15
+    cheap_passes: int = 20
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", parsed(Order, self.order, "order"))

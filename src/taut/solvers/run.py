@@ -132,6 +132,7 @@ class Run:
 
     def _block_steps(self, n_steps: int) -> None:
         problem, state, solver = self.problem, self.state, self.solver
+        assert isinstance(solver, BCFW)
         if solver.keeps_gram:
             steps = corrective_steps if problem.is_compiled else corrective_steps.py_func
             steps(problem, state, self.C, self.n, solver.slots, n_steps)

@@ -1,14 +1,15 @@
 """Chains: sequences of nodes with transitions (Osokin et al. 2016, appendix I.1)."""
 
-import numpy as np
-from scipy import sparse
+from typing import Any
 
-from taut.structures.features import Features, node_features, observed_features
+import numpy as np
+
+from taut.structures.features import node_features, observed_features
 from taut.structures.pairwise import Pairwise, pairwise_problem
 
 
 def chain_problem(
-    rows: np.ndarray | sparse.csr_array | Features,
+    rows: Any,
     lengths: np.ndarray,
     truth: np.ndarray,
     n_states: int,
@@ -23,6 +24,8 @@ def chain_problem(
 ) -> Pairwise:
     """A chain problem from stacked nodes: ``rows`` holds all sequences, one after the other.
 
+    ``rows`` is an array, a CSR matrix, or node features made from one.
+
     ``cost`` defaults to Hamming loss, divided by the length of the sequence if ``normalize``.
     ``bias`` gives every label a bias, ``boundary`` one more at the first and at the last position.
 
@@ -30,7 +33,7 @@ def chain_problem(
     >>> problem.n, problem.dim  # 4 features and a bias per label, first, last, transitions
     (2, 18)
     """
-    features = rows if isinstance(rows, tuple) else node_features(rows)
+    features: Any = rows if isinstance(rows, tuple) else node_features(rows)
     truth = np.ascontiguousarray(truth, np.int32)
     if observed:
         features = observed_features(features, truth, n_states)

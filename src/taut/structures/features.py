@@ -13,7 +13,7 @@ Three kinds, one contract:
 ``node_scores`` reads weights, ``add_node`` writes a direction; nothing else knows the layout.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -298,7 +298,7 @@ def _entry_of(features, attribute, k, n_states):
 Features = DenseFeatures | SparseFeatures | ObservedFeatures
 
 
-def node_features(rows: np.ndarray | sparse.csr_array) -> DenseFeatures | SparseFeatures:
+def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
     if not sparse.issparse(rows):
         return DenseFeatures(np.ascontiguousarray(rows, np.float64))
@@ -331,14 +331,15 @@ def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: in
     return ObservedFeatures(*features, pointer.astype(np.int32), weight_state)
 
 
-def with_weights_of(features: DenseFeatures | SparseFeatures, trained: Features) -> Features:
+def with_weights_of(features: Any, trained: Features) -> Features:
     """New nodes to be scored with the weight layout of ``trained``."""
     if isinstance(trained, ObservedFeatures):
-        return ObservedFeatures(*features, trained.weight_pointer, trained.weight_state)
+        layout: Any = (trained.weight_pointer, trained.weight_state)
+        return ObservedFeatures(*features, *layout)
     return features
 
 
-def joined(fitted: Features, new: DenseFeatures | SparseFeatures) -> Features:
+def joined(fitted: Any, new: Any) -> Features:
     """The nodes of ``fitted`` followed by new ones, under the weight layout of ``fitted``."""
     if isinstance(fitted, DenseFeatures) != isinstance(new, DenseFeatures):
         raise TypeError("dense and sparse features cannot be mixed; convert one of them")

@@ -1,14 +1,15 @@
 """Multiclass classification: one node per example, no steps (Crammer & Singer)."""
 
-import numpy as np
-from scipy import sparse
+from typing import Any
 
-from taut.structures.features import Features, node_features
+import numpy as np
+
+from taut.structures.features import node_features
 from taut.structures.pairwise import Pairwise, pairwise_problem
 
 
 def multiclass_problem(
-    rows: np.ndarray | sparse.csr_array | Features,
+    rows: Any,
     truth: np.ndarray,
     n_states: int,
     *,
@@ -16,12 +17,12 @@ def multiclass_problem(
     bias: bool = True,
     importance: np.ndarray | None = None,
 ) -> Pairwise:
-    """A multiclass problem with one row per example.
+    """A multiclass problem with one row per example: an array or a CSR matrix.
 
     >>> multiclass_problem(np.eye(3), np.array([0, 1, 1]), n_states=2).dim
     8
     """
-    features = rows if isinstance(rows, tuple) else node_features(rows)
+    features: Any = rows if isinstance(rows, tuple) else node_features(rows)
     return pairwise_problem(
         features,
         np.arange(len(truth) + 1, dtype=np.int64),

@@ -360,7 +360,9 @@ def pairwise_problem(
         n_step = step_features.shape[1] if step_features.size else 1
     sizes = [bias * n_states, boundary * n_states, boundary * n_states, n_step * n_states**2]
     ends = np.cumsum([features.dim(n_states), *sizes])
-    at = [int(end) if size else -1 for end, size in zip(ends[:-1], sizes, strict=True)]
+    bias_at, begin_at, end_at, step_at = (
+        int(end) if size else -1 for end, size in zip(ends[:-1], sizes, strict=True)
+    )
     return Pairwise(
         features,
         pointer,
@@ -371,7 +373,10 @@ def pairwise_problem(
         np.ascontiguousarray(step_features, np.float64),
         n_states,
         n_step,
-        *at,
+        bias_at,
+        begin_at,
+        end_at,
+        step_at,
         n,
         int(ends[-1]),
     )
