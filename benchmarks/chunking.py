@@ -25,8 +25,9 @@ from taut import ChainSVM, Sequences
 from taut.solvers import BCFW
 
 GRID = (0.002, 0.004, 0.01, 0.02, 0.05)
-PASSES = 15
+PASSES = 12
 ENOUGH_WITHIN = 0.05
+N_FOLDS = 3
 KINDS = {"observed": True, "all": False}
 
 
@@ -82,8 +83,7 @@ def scores_by_pass(
             average = run.average_point()
         spent += seconds()
         times.append(spent)
-        models = (run.state.w, average.w)
-        f1.append([score_chunks(problem, w, test, data).f1 for w in models])
+        f1.append([score_chunks(problem, w, test, data).f1 for w in (run.state.w, average.w)])
     return np.array(f1), np.array(times)
 
 
@@ -92,7 +92,7 @@ def choose(data: conll.Encoded, observed: bool, grid: tuple[float, ...], folds: 
     n = len(data.train.pointers) - 1
     f1 = np.zeros((len(grid), folds, PASSES))
     for fold in range(folds):
-        held_out = np.arange(n) % 5 == fold
+        held_out = np.arange(n) % N_FOLDS == fold
         inside = part(data.train, np.flatnonzero(~held_out))
         outside = part(data.train, np.flatnonzero(held_out))
         for row, C in enumerate(grid):
@@ -111,6 +111,8 @@ def estimator_row(data: conll.Encoded, kind: str, C: float, passes: int) -> tupl
     clf = ChainSVM(
         C, features=kind, solver=solver, max_passes=passes, tol=0.2, random_state=0, verbose=False
     )
+    few = part(train, np.arange(100))
+    clf.fit(Sequences(few.X, np.diff(few.pointers)), names[:100])  # compile
     with cpu_seconds() as seconds:
         clf.fit(Sequences(train.X, np.diff(train.pointers)), names)
     predicted = clf.predict(Sequences(test.X, np.diff(test.pointers)))
@@ -119,7 +121,7 @@ def estimator_row(data: conll.Encoded, kind: str, C: float, passes: int) -> tupl
 
 
 def time_to_good(data: conll.Encoded, peer_data: peers_conll.Data, quick: bool) -> None:
-    grid, folds, seeds = (GRID[1:4], 1, 2) if quick else (GRID, 5, 5)
+    grid, folds, seeds = (GRID[1:4], 1, 2) if quick else (GRID, N_FOLDS, 5)
     names = ["pa"] if quick else ["pa", "lbfgs"]
     rows, chosen = [], {}
     for kind, observed in KINDS.items():
@@ -133,7 +135,7 @@ def time_to_good(data: conll.Encoded, peer_data: peers_conll.Data, quick: bool) 
     seconds = {name: figures["train_seconds"] for name, figures in peers.items()}
     for name, figures in peers.items():
         rows.append([f"crfsuite {name}", None, figures["iterations"], figures["train_seconds"],
-                     f"{figures['f1']:.2f}", None, None, None])  # fmt: skip
+                     f"{figures['f1']:.2f}", None, None, None, None])  # fmt: skip
     for kind, (C, passes) in chosen.items():
         runs = [
             scores_by_pass(data.train, data.test, data, KINDS[kind], C, seed)
@@ -146,12 +148,14 @@ def time_to_good(data: conll.Encoded, peer_data: peers_conll.Data, quick: bool) 
                  for f, t in runs]  # fmt: skip
         ratios = [spent / seconds[k] if k in seconds else None for k in ("lbfgs", "pa")]
         rows.append([f"taut {kind}", C, passes, spent,
-                     f"{np.median(f1):.2f} ({min(f1):.2f}-{max(f1):.2f}), last {np.median(last):.2f}",
+                     f"{np.median(f1):.2f} ({min(f1):.2f}-{max(f1):.2f})", f"{np.median(last):.2f}",
                      *ratios, float(np.median(first))])  # fmt: skip
         spent, f1_fit = estimator_row(data, kind, C, passes)
         ratios = [spent / seconds[k] if k in seconds else None for k in ("lbfgs", "pa")]
-        rows.append([f"ChainSVM.fit {kind}", C, passes, spent, f"{f1_fit:.2f}", *ratios, None])
-    table(["trainer", "C", "passes", "CPU s", "test F1 (averaged)", "of lbfgs", "of pa",
+        rows.append(
+            [f"ChainSVM.fit {kind}", C, passes, spent, f"{f1_fit:.2f}", None, *ratios, None]
+        )
+    table(["trainer", "C", "passes", "CPU s", "test F1", "of the last iterate", "of lbfgs", "of pa",
            "s to 93.5 (hindsight)"], rows)  # fmt: skip
 
 

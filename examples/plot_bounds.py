@@ -2,8 +2,9 @@
 Weights with bounds
 ===================
 
-Knowledge about weights can be given as bounds: here, that ink at a pixel may only speak *for* a digit,
-never against it. The line search stays exact, and the certificate is that of the bounded problem.
+Knowledge about weights can be given as bounds: here, that ink at a pixel may only speak *for* a
+digit, never against it. The line search stays exact, and the certificate is that of the bounded
+problem.
 """
 
 import matplotlib.pyplot as plt
@@ -27,11 +28,13 @@ bounded = ChainSVM(C=0.1, tol=1e-2, random_state=0, bounds=(lower, np.inf)).fit(
 for name, clf in (("free", free), ("bounded", bounded)):
     print(
         f"{name:8} objective {clf.solution_.primal:.4f} (gap {clf.solution_.gap:.1e}), "
-        f"accuracy {clf.score(X_test, y_test):.3f}, {np.mean(clf.coef_ == 0):.0%} pixel weights are 0"
+        f"accuracy {clf.score(X_test, y_test):.3f}, "
+        f"{np.mean(clf.coef_ == 0):.0%} of the pixel weights are 0"
     )
 
 # %%
-# Pixel weights of the ten digits, free above and bounded below: what remains looks like the digits.
+# Pixel weights of the ten digits, free above and bounded below: what remains looks like the
+# digits.
 
 fig, axes = plt.subplots(2, 10, figsize=(9, 2.3), layout="constrained")
 largest = np.abs(free.coef_).max()

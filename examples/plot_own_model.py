@@ -2,9 +2,9 @@
 A model of your own: which digits are in the picture?
 =====================================================
 
-The output of a structured model can be anything with a score and a loss. Here it is a *set* of digits:
-each input is the sum of the images of one to three different digits, and the model names them all. Four
-methods in plain Python say everything.
+The output of a structured model can be anything with a score and a loss. Here it is a *set* of
+digits: each input is the sum of the images of one to three different digits, and the model names
+them all. Four methods in plain Python say everything.
 """
 
 from itertools import combinations
@@ -34,8 +34,9 @@ X, y = pictures(300, half[:900], seed=1)
 X_test, y_test = pictures(300, half[900:], seed=2)
 
 # %%
-# The model. Each digit has a weight for every pixel, and each *pair* of digits a weight of its own, so
-# the digits cannot be judged one by one. There are only 175 sets: the oracle tries them all.
+# The model. Each digit has a weight for every pixel, and each *pair* of digits a weight of its
+# own, so the digits cannot be judged one by one. There are only 175 sets: the oracle tries them
+# all.
 
 PAIRS = {pair: 650 + k for k, pair in enumerate(combinations(range(10), 2))}
 SETS = [frozenset(s) for size in (1, 2, 3) for s in combinations(range(10), size)]
@@ -67,8 +68,8 @@ class DigitSets:
 
 
 # %%
-# ``check_problem`` tries the model on some examples and says in words what is wrong with it. Had the
-# oracle counted only the digits missed, it would say so:
+# ``check_problem`` tries the model on some examples and says in words what is wrong with it. Had
+# the oracle counted only the digits missed, it would say so:
 
 check_problem(PythonProblem(DigitSets(), X, y))  # silence is good
 

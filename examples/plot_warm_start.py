@@ -2,9 +2,9 @@
 A path of C with warm starts
 ============================
 
-The best ``C`` is found by trying several. Fits of neighbouring values resemble each other, so each one
-starts from the last: the dual point of the smaller ``C`` is feasible for the larger one, and the
-certificate is worth as much as that of a cold start.
+The best ``C`` is found by trying several. Fits of neighbouring values resemble each other, so
+each one starts from the last: the dual point of the smaller ``C`` is feasible for the larger one,
+and the certificate is worth as much as that of a cold start.
 """
 
 import matplotlib.pyplot as plt

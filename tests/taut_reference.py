@@ -1,8 +1,9 @@
-"""The definitions, in plain NumPy and by enumeration: slow, short, and independent of taut's kernels.
+"""The definitions, in plain NumPy and by enumeration: slow, and independent of taut's kernels.
 
 Feature map of example i (truth y_i, node features x_t, step features e_t):
 
-    phi(y) = [ sum_t x_t (x) 1[y_t] | sum_t 1[y_t] | 1[y_first] | 1[y_last] | sum_t e_t (x) 1[y_t] (x) 1[y_t+1] ]
+    phi(y) = [ sum_t x_t (x) 1[y_t] | sum_t 1[y_t] | 1[y_first] | 1[y_last]
+             | sum_t e_t (x) 1[y_t] (x) 1[y_t+1] ]
 
 It is linear in the *image* of y: node indicators (T, K) and the feature-weighted sum of step
 indicators (F, K, K). Everything below is written with images, for labellings and marginals alike.
@@ -127,9 +128,7 @@ class Reference:
     def dual(self, mu, C, bounds=None):
         v = self.weights(mu, C)
         w = v if bounds is None else np.clip(v, *bounds)
-        loss = sum(
-            self.s[i] * self.loss_of(i, image) for i, image in enumerate(self.images(mu))
-        )
+        loss = sum(self.s[i] * self.loss_of(i, image) for i, image in enumerate(self.images(mu)))
         return loss / self.n - (v @ w - 0.5 * (w @ w)) / (C * self.n)
 
     def block_gaps(self, mu, w):

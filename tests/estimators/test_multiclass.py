@@ -24,7 +24,7 @@ def iris():
 
 def distance_bound(solution):
     """How far the weights can be from the optimum: the objective is lambda-strongly convex."""
-    return np.sqrt(2 * solution.gap / solution.lam) + 1e-6
+    return np.sqrt(2 * max(solution.gap, 0.0) / solution.lam) + 1e-6
 
 
 def test_equals_crammer_singer(iris):
@@ -130,7 +130,7 @@ def test_a_failed_fit_leaves_the_model_alone(iris):
 
 def test_bad_input(iris):
     X, y = iris
-    with pytest.raises(ValueError, match="single class, 3"):
+    with pytest.raises(ValueError, match="one class only, 3"):
         MulticlassSVM().fit(X, np.full(len(X), 3))
     with pytest.raises(ValueError, match=r"sample_weight\[7\] is -1"):
         MulticlassSVM().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 7, -1.0, 1.0))

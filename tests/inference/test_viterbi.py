@@ -79,7 +79,10 @@ def test_only_the_first_positions_are_read_and_written():
     longer = np.vstack([theta, np.full((2, 4), np.nan)])
     y = np.full(5, -1, np.int32)
     value = viterbi(longer, pair, 3, np.empty((5, 4)), np.empty((5, 4)), y)
-    assert (value, y[:3].tolist()) == (run_viterbi(theta, pair)[0], run_viterbi(theta, pair)[1].tolist())
+    assert (value, y[:3].tolist()) == (
+        run_viterbi(theta, pair)[0],
+        run_viterbi(theta, pair)[1].tolist(),
+    )
     assert y[3:].tolist() == [-1, -1]
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe
 from taut.solvers.run import Run
 from taut.structures import Pairwise
-from taut_reference import tiny_pairs
 
 PAIRS = tiny_pairs()
 SOLVERS = [

@@ -108,7 +108,7 @@ def test_without_any_gap_blocks_are_drawn_uniformly():
 def test_the_generator_is_uniform_on_the_unit_interval():
     random = np.array([9], np.uint64)
     numbers = np.array([uniform(random) for _ in range(20_000)])
-    assert 0.0 <= numbers.min()
+    assert numbers.min() >= 0.0
     assert numbers.max() < 1.0
     # Mean 1/2 with standard deviation 1/sqrt(12 * 20000) = 0.002.
     assert abs(numbers.mean() - 0.5) < 5 * 0.00205

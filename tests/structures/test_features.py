@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
 from taut.accumulator import new_accumulator
@@ -19,7 +20,6 @@ from taut.structures.features import (
     push_node,
     with_weights_of,
 )
-from taut_reference import by_feature, by_label, observed_places
 
 
 # Generic functions run compiled only inside compiled code.

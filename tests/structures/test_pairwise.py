@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from taut_reference import chain_pair, multiclass_pair
 
 from taut._compile import compiled
 from taut.accumulator import new_accumulator
@@ -25,7 +26,6 @@ from taut.problem import (
     true_label,
 )
 from taut.structures import chain_problem, multiclass_problem
-from taut_reference import chain_pair, multiclass_pair
 
 # Sums of a few dozen products of numbers around 1.
 EXACT = dict(rel=0, abs=1e-12)
@@ -95,10 +95,10 @@ laws = lambda test: cases(given(seed=st.integers(0, 10**6))(settings(max_example
 def random_point(reference, i, rng):
     """A convex combination of three labellings of example i: image and labellings."""
     share = rng.dirichlet(np.ones(3))
-    images = [
-        reference.image(i, rng.integers(0, reference.K, len(reference.Y[i]))) for _ in share
-    ]
-    return tuple(sum(a * image[part] for a, image in zip(share, images, strict=True)) for part in (0, 1))
+    images = [reference.image(i, rng.integers(0, reference.K, len(reference.Y[i]))) for _ in share]
+    return tuple(
+        sum(a * image[part] for a, image in zip(share, images, strict=True)) for part in (0, 1)
+    )
 
 
 def flat(image):

@@ -185,7 +185,7 @@ class ChainSVM(StructuredEstimator):
         weights: np.ndarray | None,
     ) -> Pairwise:
         if len(classes) < 2:
-            raise ValueError(f"y has a single class, {classes[0]!r}; there is nothing to learn")
+            raise ValueError(f"y has one class only, {classes[0]!r}; there is nothing to learn")
         if self.features not in ("auto", "all", "observed"):
             raise ValueError(f'features={self.features!r}; expected "auto", "all" or "observed"')
         if self.features == "observed" and not sparse.issparse(stacked.rows):

@@ -87,7 +87,7 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
         if continues and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: the labels differ from those of the last fit")
         if len(classes) < 2:
-            raise ValueError(f"y has a single class, {classes[0]!r}; there is nothing to learn")
+            raise ValueError(f"y has one class only, {y[0]!s}; there is nothing to learn")
         weights = compute_sample_weight(self.class_weight, y)
         if sample_weight is not None:
             weights *= checked_weights(_check_sample_weight(sample_weight, X), len(y))
