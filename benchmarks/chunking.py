@@ -120,9 +120,11 @@ def estimator_row(data: conll.Encoded, kind: str, C: float, passes: int) -> tupl
     return seconds(), conll.chunk_f1(true, predicted).f1
 
 
-def time_to_good(data: conll.Encoded, peer_data: peers_conll.Data, quick: bool) -> None:
+def time_to_good(
+    data: conll.Encoded, peer_data: peers_conll.Data, names: list[str], quick: bool
+) -> None:
+    """Choose C and passes without the test set, then train and score all contestants."""
     grid, folds, seeds = (GRID[1:4], 1, 2) if quick else (GRID, N_FOLDS, 5)
-    names = ["pa"] if quick else ["pa", "lbfgs"]
     rows, chosen = [], {}
     for kind, observed in KINDS.items():
         C, passes, held_out = choose(data, observed, grid, folds)
@@ -160,11 +162,16 @@ def time_to_good(data: conll.Encoded, peer_data: peers_conll.Data, quick: bool) 
 
 
 def main() -> None:
-    quick = common.arguments(__doc__).quick
+    options = common.arguments(
+        __doc__,
+        peers={"nargs": "*", "choices": list(peers_conll.SETTINGS), "help": "to compare with"},
+    )
+    quick = options.quick
+    peers = options.peers or (["pa"] if quick else ["pa", "lbfgs"])
     data = conll.encode(conll.read("train"), conll.read("test"))
     peer_data = peers_conll.load()
     pass_cost(data, peer_data, rounds=2 if quick else 4)
-    time_to_good(data, peer_data, quick)
+    time_to_good(data, peer_data, peers, quick)
 
 
 if __name__ == "__main__":

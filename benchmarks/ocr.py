@@ -35,10 +35,12 @@ SOLVERS: dict[str, tuple[Any, tuple, tuple[int, int]]] = {
 }  # fmt: skip
 
 
-def convergence(problem: Any, quick: bool) -> list[list[Any]]:
+def convergence(problem: Any, quick: bool, only: str) -> list[list[Any]]:
     """One row per solver: effective passes to each target beside the published ones, and CPU s."""
     rows = []
     for name, (solver, published, caps) in SOLVERS.items():
+        if only not in name:
+            continue
         solve(problem, solver, max_passes=2, progress=False)  # compile
         log: list[tuple[float, float, float]] = []
         cap, start = caps[0 if quick else 1], time.process_time()
@@ -80,11 +82,17 @@ def step_cost(problem: Any, rounds: int) -> list[list[Any]]:
 
 
 def main() -> None:
-    quick = common.arguments(__doc__).quick
+    options = common.arguments(
+        __doc__, only={"default": "", "help": "only solvers whose names contain this"}
+    )
+    quick = options.quick
     problem = ocr_problem()
     print(f"OCR-small, n = {problem.n}, lambda = 1/n: effective passes in CPU s (published passes;")
     print("for corrective the target)\n")
-    table(["solver", *(f"gap {target}" for target in TARGETS), "end"], convergence(problem, quick))
+    table(
+        ["solver", *(f"gap {target}" for target in TARGETS), "end"],
+        convergence(problem, quick, options.only),
+    )
     table(["plain BCFW step, order", "us", "min", "max"], step_cost(problem, 5 if quick else 20))
 
 

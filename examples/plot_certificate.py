@@ -61,6 +61,6 @@ for row, run in enumerate(runs.values()):
     axis.plot([run.dual, run.primal], [row, row], "|-", lw=3, ms=14)
     axis.annotate(f"gap {run.gap:.1e}", (run.primal, row), (8, -3), textcoords="offset points")
 axis.set(yticks=range(len(runs)), yticklabels=runs, xlabel="objective")
-axis.margins(x=0.2, y=0.2)
+axis.margins(x=0.3, y=0.2)
 axis.invert_yaxis()
 plt.show()

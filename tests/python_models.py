@@ -1,6 +1,6 @@
 """Small models in plain Python, for the tests of PythonProblem and StructuredSVM."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from scipy import sparse
@@ -40,16 +40,13 @@ class Chain:
 
     def _best(self, w, x, loss):
         K, F = self.n_states, self.n_features
-        nodes, (bias, first, last) = (
-            x @ w[: K * F].reshape(K, F).T,
-            w[K * F :][: 3 * K].reshape(3, K),
-        )
+        bias, first, last = w[K * F : K * F + 3 * K].reshape(3, K)
+        nodes = x @ w[: K * F].reshape(K, F).T + bias
         steps = w[K * F + 3 * K :].reshape(K, K)
-        nodes = nodes + bias
 
         def score(z):
             total = first[z[0]] + last[z[-1]] + sum(nodes[t, k] for t, k in enumerate(z))
-            return total + sum(steps[a, b] for a, b in zip(z, z[1:], strict=False)) + loss(z)
+            return total + sum(steps[a, b] for a, b in pairwise(z)) + loss(z)
 
         return max(product(range(K), repeat=len(x)), key=score)
 

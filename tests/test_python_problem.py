@@ -79,7 +79,7 @@ def test_every_solver(points, solver, bounds):
 def test_interpreted_and_compiled_take_the_same_steps(points):
     """One solver source: the same blocks, the same steps, up to rounding."""
     X, y = points
-    options = {"C": 0.1, "solver": "bcpfw", "tol": 1e-2, "random_state": 3}
+    options = {"C": 0.1, "solver": BCFW(order="cyclic", direction="pairwise"), "tol": 1e-2}
     python = StructuredSVM(Multiclass(3), **options).fit(X, y).solution_
     compiled = MulticlassSVM(bias=False, **options).fit(X, y).solution_
     assert python.passes == compiled.passes
@@ -200,9 +200,7 @@ def test_checkpoint_resumes(chains, kind, tmp_path):
 
 def test_checkpoint_refuses_labels_it_cannot_hold(points, tmp_path):
     X, y = points
-    with pytest.raises(
-        ValueError, match="cannot hold the labels of a Python model.*direction toward"
-    ):
+    with pytest.raises(ValueError, match="cannot hold the labels of a Python model"):
         StructuredSVM(Multiclass(3), solver="bcpfw", checkpoint=tmp_path / "run").fit(X, y)
 
 
@@ -263,9 +261,7 @@ def test_the_model_cannot_modify_the_weights(points):
 
 
 def test_arguments():
-    with pytest.raises(
-        TypeError, match="the model object has no method joint_feature; a model needs"
-    ):
+    with pytest.raises(TypeError, match="the model object has no method joint_feature"):
         PythonProblem(object(), [1], [1])
     with pytest.raises(ValueError, match="X has 2 examples but Y has 1"):
         PythonProblem(Multiclass(3), np.ones((2, 4)), [1])

@@ -28,6 +28,7 @@ from numba.extending import overload, register_jitable
 # Full fastmath assumes no infinities and breaks -inf as "forbidden"; these three flags are what
 # vectorising a sum needs, and they are safe.
 FASTMATH = {"reassoc", "contract", "nsz"}
+OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 
 
 def _user_cache() -> Path:
@@ -63,11 +64,6 @@ def _cache_directory() -> Path:
 CACHE_DIRECTORY = _cache_directory()
 
 
-def cache_is_empty() -> bool:
-    """Whether nothing has been compiled for these sources on this machine yet."""
-    return not any(CACHE_DIRECTORY.rglob("*.nbi"))
-
-
 def compiled(
     function: Callable | None = None, *, fastmath: bool = False, inline: bool = False
 ) -> Any:
@@ -85,10 +81,8 @@ def compiled(
     config.CACHE_DIR = str(CACHE_DIRECTORY)
     try:
         return numba.njit(  # type: ignore[call-overload]
+            **OPTIONS,
             cache=True,
-            nogil=True,
-            _nrt=False,
-            error_model="numpy",
             fastmath=FASTMATH if fastmath else False,
             forceinline=inline,
         )(function)
@@ -119,3 +113,21 @@ def generic(function: Callable) -> Callable:
         return getattr(first.instance_class, name)
 
     return dispatch
+
+
+def in_mode(function: Any, problem: Any) -> Callable:
+    """A ``compiled`` function as it must be run on this problem.
+
+    Interpreted for a Python model. For a compiled problem of the user's own, compiled anew in every
+    process: numba's cache would neither notice an edit of its class nor load without it.
+    """
+    if not problem.is_compiled:
+        return function.py_func
+    if type(problem).__module__.partition(".")[0] == "taut":
+        return function
+    return _uncached(function)
+
+
+@functools.cache
+def _uncached(function: Any) -> Callable:
+    return numba.njit(**OPTIONS)(function.py_func)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import compiled, in_mode
 from taut.problem import argmax, length, scores
 
 
@@ -26,7 +26,9 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
     def part(k: int) -> None:
         y = np.zeros(problem.longest, np.int32)
         work = problem.new_work()
-        decode_range(problem, w, work, y, edges[k], edges[k + 1], problem.pointer, labels)
+        in_mode(decode_range, problem)(
+            problem, w, work, y, edges[k], edges[k + 1], problem.pointer, labels
+        )
 
     if len(edges) == 2:
         part(0)

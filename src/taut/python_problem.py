@@ -293,6 +293,9 @@ class PythonProblem:
                 digest.update(phi.indices.tobytes())
         return digest.hexdigest()
 
+    def held_at_zero(self) -> np.ndarray:
+        return np.zeros(0, np.int64)
+
     def new_work(self) -> Change:
         return Change()
 

@@ -114,7 +114,9 @@ def test_arrays_come_back_as_arrays(words, names):
     given = [names[word] for word in y]
     predicted = ChainSVM(C=0.1, tol=1e-2).fit(X, given).predict(X)
     assert all(isinstance(word, np.ndarray) and word.dtype == names.dtype for word in predicted)
-    right = [a == b for p, g in zip(predicted, given, strict=True) for a, b in zip(p, g)]
+    right = [
+        a == b for p, g in zip(predicted, given, strict=True) for a, b in zip(p, g, strict=True)
+    ]
     assert np.mean(right) > 0.6
 
 

@@ -10,8 +10,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from taut import MulticlassSVM, Status
 
 
-# The checks compare weights, so they want a tight certificate; none is expected to fail.
-@parametrize_with_checks([MulticlassSVM(random_state=0)])
+# Some checks compare scores to 1e-7, so they want a tight certificate. Others train on features
+# around 100 without scaling, where passes run out: the warning is then what a user should see.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([MulticlassSVM(tol=1e-12, max_passes=200, random_state=0)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -134,7 +136,7 @@ def test_bad_input(iris):
         MulticlassSVM().fit(X, np.full(len(X), 3))
     with pytest.raises(ValueError, match=r"sample_weight\[7\] is -1"):
         MulticlassSVM().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 7, -1.0, 1.0))
-    with pytest.raises(ValueError, match="all sample weights are zero"):
+    with pytest.raises(ValueError, match="at least one non-zero"):
         MulticlassSVM().fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(ValueError, match=r"bounds of weight 0: lower 1.0 is not at most upper 0.0"):
         MulticlassSVM(bounds=(1, 0)).fit(X, y)

@@ -181,12 +181,12 @@ def test_a_truncated_checkpoint_is_refused_by_name(saved, kept):
     path, resume = saved
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
-    with pytest.raises(ValueError, match="run.npz"):
+    with pytest.raises(ValueError, match=r"run\.npz"):
         resume()
 
 
 def test_a_damaged_checkpoint_is_refused_by_name_or_is_undamaged(saved):
-    """One flipped bit: every array carries a checksum. Bits outside of all content may not matter."""
+    """One flipped bit: every array has a checksum. Bits outside of all content may not matter."""
     path, resume = saved
     content = path.read_bytes()
     expected = resume().w
@@ -210,22 +210,22 @@ def test_a_damaged_checkpoint_is_refused_by_name_or_is_undamaged(saved):
 def test_a_foreign_file_is_refused_by_name(saved, content):
     path, resume = saved
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="run.npz"):
+    with pytest.raises(ValueError, match=r"run\.npz"):
         resume()
 
 
 def test_another_archive_is_refused_by_name(saved):
     path, resume = saved
     np.savez(path, header=np.array("{}"), w=np.zeros(3))
-    with pytest.raises(ValueError, match="run.npz"):
+    with pytest.raises(ValueError, match=r"run\.npz"):
         resume()
     np.savez(path, header=np.array(["objects", None], object))
-    with pytest.raises(ValueError, match="run.npz"):
+    with pytest.raises(ValueError, match=r"run\.npz"):
         resume()
 
 
 def test_a_checkpoint_of_another_run_is_refused(saved):
-    path, resume = saved
+    _, resume = saved
     with pytest.raises(ValueError, match="its C is"):
         resume(C=3.0)
     with pytest.raises(ValueError, match="its solver is"):
@@ -236,8 +236,8 @@ def test_a_checkpoint_of_another_run_is_refused(saved):
 
 def test_bounds_belong_to_the_run(saved):
     """Other bounds are another problem: the checkpoint must not silently bring its own."""
-    path, resume = saved
-    with pytest.raises(ValueError, match="run.npz"):
+    _, resume = saved
+    with pytest.raises(ValueError, match=r"run\.npz"):
         resume(bounds=(-0.1, 0.1))
 
 

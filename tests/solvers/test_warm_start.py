@@ -22,7 +22,7 @@ solvers = pytest.mark.parametrize("name", SOLVERS)
 
 
 def radius(solution):
-    """|w - w*| <= sqrt(2 gap / lambda), by strong convexity; a gap below rounding counts as that."""
+    """|w - w*| <= sqrt(2 gap / lambda), by strong convexity; a gap below rounding counts as it."""
     return np.sqrt(2 * max(solution.gap, 1e-14) / solution.lam)
 
 
@@ -158,7 +158,7 @@ def test_a_warm_start_with_another_solver_is_refused_or_right(earlier, later):
 
 
 def test_products_of_labellings_added_in_between_are_not_forgotten():
-    """corrective -> pairwise -> corrective: the Gram matrix must know the pairwise run's labellings."""
+    """corrective -> pairwise -> corrective: the Gram matrix knows all labellings."""
     problem, reference = chain_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2)
     solution = None
     for direction, C in [("corrective", 0.1), ("pairwise", 2.0), ("corrective", 3.0)]:

@@ -21,8 +21,8 @@ CHEAP_ORACLE_SECONDS = 1e-4
 
 def choose_solver(problem: Any, averaging: bool = False) -> BCFW:
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
-        return BCFW(order=Order.GAP, direction=Direction.CORRECTIVE, averaging=averaging)
-    return BCFW(order=Order.GAP, direction=Direction.PAIRWISE, averaging=averaging)
+        return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
+    return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)
 
 
 def oracle_seconds(problem: Any, examples: int = 5) -> float:

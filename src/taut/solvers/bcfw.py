@@ -114,8 +114,12 @@ class BCFW:
         return self.refresh or 10
 
     @property
+    def keeps_alpha(self) -> bool:
+        return self.direction is not Direction.TOWARD
+
+    @property
     def keeps_corners(self) -> bool:
-        return self.cache or self.direction is not Direction.TOWARD
+        return self.cache or self.keeps_alpha
 
 
 class Options(NamedTuple):
@@ -203,6 +207,12 @@ def _worth_using(state, options, i, gap):
 
 
 @both_modes
+def _is_mixed(alpha):
+    """Whether others than this labelling are active; rounding leaves a lone one just below 1."""
+    return alpha < 1.0 - 1e-12
+
+
+@both_modes
 def take_step(problem, state, options, i, mean, plus, plus_value, away, away_value):
     """Move mu_i and w along the chosen direction by the exact step."""
     corners = state.corners
@@ -217,7 +227,9 @@ def take_step(problem, state, options, i, mean, plus, plus_value, away, away_val
             return
         keep, drop = 0.0, -1.0
         gain, most = plus_value - away_value, alpha[away]
-    elif options.direction == 2 and mean - away_value > plus_value - mean and alpha[away] < 1.0:
+    elif (
+        options.direction == 2 and mean - away_value > plus_value - mean and _is_mixed(alpha[away])
+    ):
         keep, add, drop = 1.0, 0.0, -1.0
         gain, most = mean - away_value, alpha[away] / (1.0 - alpha[away])
     if gain <= 0.0:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import compiled, in_mode
 from taut.problem import add_loss, argmax, block_value, forget, length, scores
 
 
@@ -66,12 +66,14 @@ class OraclePass:
         self.label_at = np.zeros(0, np.int64) if label_at is None else label_at[:-1]
         self.labels = np.zeros(0 if label_at is None else label_at[-1], np.int32)
 
-    def run(self, w: np.ndarray, mu: Any) -> None:
-        run = oracle_range if self.problem.is_compiled else oracle_range.py_func
+    def run(self, w: np.ndarray, mu: Any, nothing: bool = False) -> None:
+        """Call the oracle for all blocks; for none with ``nothing``, which only compiles."""
+        run = in_mode(oracle_range, self.problem)
+        edges = 0 * self.edges if nothing else self.edges
 
         def part(k: int) -> None:
             run(
-                self.problem, w, mu, self.works[k], self.ys[k], self.edges[k], self.edges[k + 1],
+                self.problem, w, mu, self.works[k], self.ys[k], edges[k], edges[k + 1],
                 self.best, self.mean, self.labels, self.label_at,
             )  # fmt: skip
 

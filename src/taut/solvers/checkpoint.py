@@ -87,7 +87,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             header = json.loads(str(arrays.pop("header")))
             best = Best(

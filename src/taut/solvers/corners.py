@@ -161,7 +161,8 @@ def _equal(a, b, count):
 def insert(problem, corners, i, y, loss, limit, now):
     """(slot of labelling y in block i, whether it was made now).
 
-    Beyond ``limit`` slots the least recently used cached one is overwritten; active ones never.
+    Beyond ``limit`` slots the least recently used cached one is overwritten. Never the truth, nor
+    one that is active or was before the last sweep: momentum needs both ends of each movement.
     """
     count = length(problem, i)
     spare = -1
@@ -171,9 +172,9 @@ def insert(problem, corners, i, y, loss, limit, now):
             corners.used_at[slot] = now
             forget(problem, i, y)
             return slot, False
-        if corners.alpha[slot] == 0.0 and (
-            spare < 0 or corners.used_at[slot] < corners.used_at[spare]
-        ):
+        unused = corners.alpha[slot] == 0.0 and corners.before[slot] == 0.0
+        older = spare < 0 or corners.used_at[slot] < corners.used_at[spare]
+        if unused and older and corners.rank[slot] > 0:
             spare = slot
         slot = corners.following[slot]
     if spare >= 0 and corners.size[i] >= limit:

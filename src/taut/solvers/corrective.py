@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import both_modes, compiled, in_mode
 from taut.accumulator import clear
 from taut.problem import (
     add_corner,
@@ -298,9 +298,7 @@ def extrapolate(problem, state, C, n, beta):
 
 def cheap_passes(problem: Any, state: Any, C: float, n: int, most: int) -> None:
     """Up to ``most`` sweeps with momentum; fewer when what is left to gain needs the oracle."""
-    one_sweep, go_on = sweep, extrapolate
-    if not problem.is_compiled:
-        one_sweep, go_on = sweep.py_func, extrapolate.py_func
+    one_sweep, go_on = in_mode(sweep, problem), in_mode(extrapolate, problem)
     corners, importance = state.corners, np.asarray(problem.importance)
     t = min(max(state.total[MOMENTUM], 1.0), MOST_CARRIED)
     last_dual = -np.inf

@@ -26,6 +26,10 @@ class FrankWolfe:
         return 1
 
     @property
+    def keeps_alpha(self) -> bool:
+        return False
+
+    @property
     def keeps_corners(self) -> bool:
         return False
 

@@ -1,21 +1,34 @@
 """A line that says how far a run is; silent unless someone is watching a terminal."""
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-
-from taut._compile import cache_is_empty
 
 
 def _watched(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
 
 
-def announce_compilation(problem: Any, wanted: bool | None) -> None:
-    if problem.is_compiled and _watched(wanted) and cache_is_empty():
-        print("taut: compiling kernels, once per machine (up to 25 s) ...", file=sys.stderr)
+@contextmanager
+def announced_compilation(problem: Any, wanted: bool | None) -> Iterator[None]:
+    """Say what is happening if it takes longer than a second."""
+
+    def say() -> None:
+        print("taut: compiling kernels, once per machine (about 20 s) ...", file=sys.stderr)
+
+    timer = threading.Timer(1.0, say)
+    timer.daemon = True
+    if problem.is_compiled and _watched(wanted):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Progress:

@@ -4,15 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, new_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
-from taut.solvers.corners import grown, insert, new_corners, no_corners, with_new_blocks
-from taut.solvers.corrective import cheap_passes, corrective_steps, new_scratch
+from taut.solvers.corners import grown, new_corners, no_corners, with_new_blocks
+from taut.solvers.corrective import (
+    cheap_passes,
+    corrective_steps,
+    extrapolate,
+    new_scratch,
+    sweep,
+)
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.solution import Solution, describe
 from taut.solvers.state import (
     AVERAGED,
     GLOBAL_GAP,
@@ -55,7 +62,7 @@ class Run:
     def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
         problem, solver = self.problem, self.solver
         v = np.zeros(problem.dim)
-        lower, upper = checked_bounds(bounds, problem.dim)
+        lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
         order = solver.order if isinstance(solver, BCFW) else Order.CYCLIC
         return State(
             w=np.clip(v, lower, upper) if lower.size else v,
@@ -81,38 +88,48 @@ class Run:
             scratch=new_scratch(32),
         )
 
-    def continue_from(self, earlier: State, earlier_C: float, keep: str) -> None:
+    def continue_from(self, earlier: Solution, keep: str) -> None:
         """Start from an earlier dual point; examples beyond the earlier ones start at the truth.
 
-        ``keep="dual"`` keeps mu, so that w is scaled by C / earlier_C. ``keep="primal"`` keeps w by
+        ``keep="dual"`` keeps mu, so that w is scaled by C / earlier C. ``keep="primal"`` keeps w by
         moving mu toward the truth, possible when C grows.
         """
-        n_before = len(earlier.ell)
-        if self.solver.keeps_corners and not earlier.corners.head.size:
-            raise ValueError(
-                "the earlier run kept no active sets, which pairwise and away steps and caches "
-                "need; warm-start with the same solver, or start cold"
-            )
-        state = self.state
-        self.problem.copy_dual(earlier.mu, state.mu)
-        state.ell[:n_before] = earlier.ell
-        if self.solver.keeps_corners:
-            corners = with_new_blocks(self.problem, earlier.corners, self.lengths, n_before)
-            self.state = state = state._replace(corners=corners)
-        if keep == "primal" and earlier_C < self.C:
-            shrink = (
-                shrink_toward_truth if self.problem.is_compiled else shrink_toward_truth.py_func
-            )
-            shrink(self.problem, self.state, earlier_C / self.C, n_before)
-        state.total[LOSS] = self.importance @ state.ell
-        self.rebuild()
+        if keep not in ("dual", "primal"):
+            raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+        n_before = len(earlier.state.ell)
+        self.problem.copy_dual(earlier.state.mu, self.state.mu)
+        self.state.ell[:n_before] = earlier.state.ell
+        if self.solver.keeps_alpha:
+            self._continue_corners(earlier)
+        if keep == "primal" and earlier.C < self.C:
+            shrink = in_mode(shrink_toward_truth, self.problem)
+            shrink(self.problem, self.state, earlier.C / self.C, n_before)
+        self.state.total[LOSS] = self.importance @ self.state.ell
+        in_mode(rebuild_weights, self.problem)(self.problem, self.state, self.C, self.n)
 
-    def rebuild(self) -> None:
-        """Recompute the weights from the dual point."""
-        function = rebuild_weights if self.problem.is_compiled else rebuild_weights.py_func
-        function(self.problem, self.state, self.C, self.n)
-        if not self.state.lower.size:
-            assert self.state.w is self.state.v
+    def _continue_corners(self, earlier: Solution) -> None:
+        before, now = earlier.solver, self.solver
+        if not before.keeps_alpha or (now.keeps_gram and not before.keeps_gram):
+            raise ValueError(
+                f"the earlier run, {describe(before)}, did not keep the active sets that "
+                f"{describe(now)} needs; warm-start with the same solver, or start cold"
+            )
+        corners = earlier.state.corners
+        if not now.keeps_gram:
+            corners = corners._replace(gram=np.zeros(0))
+        corners = with_new_blocks(self.problem, corners, self.lengths, len(earlier.state.ell))
+        scratch = new_scratch(2 * int(corners.used[3]) + 32)
+        self.state = self.state._replace(corners=corners, scratch=scratch)
+
+    def compile(self) -> None:
+        """Run every kernel on nothing, so that compilation is not counted as training."""
+        self.oracle.run(self.state.w, self.state.mu, nothing=True)
+        if isinstance(self.solver, FrankWolfe):
+            return
+        self._block_steps(0)
+        if self.solver.keeps_gram:
+            in_mode(sweep, self.problem)(self.problem, self.state, self.C, 0)
+            in_mode(extrapolate, self.problem)(self.problem, self.state, self.C, 0, 0.0)
 
     # --- moving -------------------------------------------------------------------------------
 
@@ -134,10 +151,10 @@ class Run:
         problem, state, solver = self.problem, self.state, self.solver
         assert isinstance(solver, BCFW)
         if solver.keeps_gram:
-            steps = corrective_steps if problem.is_compiled else corrective_steps.py_func
+            steps = in_mode(corrective_steps, problem)
             steps(problem, state, self.C, self.n, solver.slots, n_steps)
         else:
-            steps = bcfw_steps if problem.is_compiled else bcfw_steps.py_func
+            steps = in_mode(bcfw_steps, problem)
             steps(problem, state, pass_options(solver, self.C, self.n), n_steps)
 
     def _batch_step(self) -> None:
@@ -145,7 +162,7 @@ class Run:
         if not self.oracle_is_fresh:
             self.certify()
         self.oracle_is_fresh = False
-        step = fw_step if self.problem.is_compiled else fw_step.py_func
+        step = in_mode(fw_step, self.problem)
         oracle = self.oracle
         gain = float(self.importance @ (oracle.best - oracle.mean))
         whole = new_accumulator(self.problem.dim, 0)
@@ -214,9 +231,10 @@ def shrink_toward_truth(problem, state, rho, n_blocks):
             slot = corners.head[i]
             while slot >= 0:
                 corners.alpha[slot] *= rho
+                if corners.rank[slot] == 0:  # the truth
+                    corners.alpha[slot] += 1.0 - rho
+                corners.before[slot] = corners.alpha[slot]
                 slot = corners.following[slot]
-            slot, _ = insert(problem, corners, i, state.y, 0.0, 1 << 60, 0)
-            corners.alpha[slot] += 1.0 - rho
 
 
 def with_more_room(state: State) -> State:
@@ -225,7 +243,9 @@ def with_more_room(state: State) -> State:
     return state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))
 
 
-def checked_bounds(bounds: Bounds | None, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def checked_bounds(
+    bounds: Bounds | None, dim: int, held_at_zero: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds as arrays; empty arrays without bounds."""
     if bounds is None:
         return np.zeros(0), np.zeros(0)
@@ -233,14 +253,14 @@ def checked_bounds(bounds: Bounds | None, dim: int) -> tuple[np.ndarray, np.ndar
         lower, upper = (
             np.array(np.broadcast_to(np.asarray(side, np.float64), dim)) for side in bounds
         )
-    except ValueError:
-        shapes = [np.shape(side) for side in bounds]
+    except (TypeError, ValueError):
         raise ValueError(
-            f"bounds have shapes {shapes}; expected (lower, upper), each a number or an array "
-            f"of {dim} weights"
+            f"bounds={bounds!r}; expected (lower, upper), each a number or an array of "
+            f"{dim} weights"
         ) from None
     wrong = np.flatnonzero(~(lower <= upper))
     if wrong.size:
         p = wrong[0]
         raise ValueError(f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}")
+    lower[held_at_zero] = upper[held_at_zero] = 0.0
     return lower, upper

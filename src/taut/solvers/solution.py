@@ -43,11 +43,11 @@ class Solution:
     the objective at w = 0. ``history`` is a record array with one row per certificate.
     """
 
-    w: np.ndarray
+    w: np.ndarray = field(repr=False)
     primal: float
     dual: float
     status: Status
-    history: np.recarray
+    history: np.recarray = field(repr=False)
     passes: float
     oracle_calls: int
     seconds: float

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Best, Checkpoint
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
-from taut.solvers.progress import Progress, announce_compilation
+from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.run import Bounds, Run, Solver
 from taut.solvers.solution import HISTORY, Solution, Status
 
+NO_GAPS = np.zeros(0)
 Callback = Callable[[np.record], bool | None]
 
 
@@ -39,7 +41,7 @@ def solve(
     resume: bool = False,
     progress: bool | None = None,
 ) -> Solution:
-    """Minimise lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w), lambda = 1/(C n).
+    """Minimise ``lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)``, lambda = 1/(C n).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
     or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
@@ -55,20 +57,24 @@ def solve(
     >>> solution.status.name, round(solution.primal, 4), solution.relative_gap <= 1e-6
     ('CONVERGED', 0.5556, True)
     """
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C={C}; it must be a positive number (C = 1/(lambda n))")
-    if not tol >= 0:
-        raise ValueError(f"tol={tol}; it must not be negative")
-    solver = solver or BCFW()
-    announce_compilation(problem, progress)
-    run = Run(problem, solver, C, bounds=bounds, seed=seed, n_threads=n_threads)
-    if warm_start is not None:
-        run.continue_from(warm_start.state, warm_start.C, keep)
+    if not (is_number(C) and 0 < C < np.inf):
+        raise ValueError(f"C={C!r}; it must be a positive number (C = 1/(lambda n))")
+    if not (is_number(tol) and tol >= 0):
+        raise ValueError(f"tol={tol!r}; it must be a number, not negative")
+    run = Run(problem, solver or BCFW(), float(C), bounds=bounds, seed=seed, n_threads=n_threads)
+    with announced_compilation(problem, progress):
+        run.compile()
+        if warm_start is not None:
+            run.continue_from(warm_start, keep)
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
     loop = _Loop(run, tol, max_passes, time_limit, callback, saved, Progress(progress))
     if saved is not None and resume:
         loop.best = saved.load(run) or loop.best
-    return loop.run_to_end(cold=warm_start is None)
+    return loop.run_to_end(warm_start)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, Real)
 
 
 @dataclass
@@ -82,12 +88,12 @@ class _Loop:
     progress: Progress
     best: Best = field(default_factory=Best)
 
-    def run_to_end(self, cold: bool) -> Solution:
+    def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
         self.worst = run.problem.worst_losses()
         self.scale = float(run.importance @ self.worst) / run.n
-        status = None if best.rows else self._check(self._first_certificate(cold))
+        status = None if best.rows else self._check(self._first_certificate(earlier))
         with deferred_interrupt() as interrupt:
             while status is None:
                 stopped = self._advance_to_next_check(interrupt)
@@ -120,14 +126,24 @@ class _Loop:
         self.best.seconds = self._seconds()
         self.saved.save(self.run, self.best)
 
-    def _first_certificate(self, cold: bool) -> Certificate | None:
-        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
+    def _first_certificate(self, earlier: Solution | None) -> Certificate:
         run = self.run
-        if not cold or isinstance(run.solver, FrankWolfe) or np.any(run.state.w):
-            return None
-        gaps = run.importance * self.worst / run.n
-        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
-        run.store_gaps(certificate)
+        at_zero = earlier is None and not np.any(run.state.w)
+        if at_zero and not isinstance(run.solver, FrankWolfe):
+            # There the oracle's values are the worst losses: the first gaps cost nothing.
+            gaps = run.importance * self.worst / run.n
+            certificate = Certificate(float(gaps.sum()), 0.0, gaps)
+            run.store_gaps(certificate)
+            return certificate
+        certificate = run.certify()
+        if earlier is not None:
+            last = earlier.history[-1]
+            same = np.allclose(certificate[:2], (last.primal, last.dual), rtol=1e-9, atol=0.0)
+            if same and earlier.C == run.C:
+                # The same problem again: what was proved of it still holds.
+                self.best.consider(
+                    Certificate(earlier.primal, earlier.dual, NO_GAPS), earlier.w, "last"
+                )
         return certificate
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -160,6 +176,12 @@ class _Loop:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         certificate = certificate or run.certify()
+        if certificate.gap < -1e-6 * max(self.scale, abs(certificate.primal)):
+            raise RuntimeError(
+                f"the dual value {certificate.dual} exceeds the primal value {certificate.primal}: "
+                "the certificate is void. With a model of your own, check_problem() may say why; "
+                "otherwise this is a bug in taut, please report it"
+            )
         best.consider(certificate, run.state.w, "last")
         average = run.average_point()
         if average is not None:

@@ -25,7 +25,6 @@ from taut.accumulator import Accumulator, new_accumulator, push
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.structures.features import (
     Features,
-    add_node,
     add_scaled,
     dot,
     joined,
@@ -145,18 +144,15 @@ class Pairwise(NamedTuple):
         n_states = problem.n_states
         for t in range(length):
             row = work.change[t * n_states : (t + 1) * n_states]
-            if not _is_zero(row):
-                add_node(problem.features, first + t, amount, row, delta)
-                if problem.bias_at >= 0:
-                    _push_row(delta, problem.bias_at, amount, row)
-                if t == 0 and problem.begin_at >= 0:
-                    _push_row(delta, problem.begin_at, amount, row)
-                if t == length - 1 and problem.end_at >= 0:
-                    _push_row(delta, problem.end_at, amount, row)
+            for k in range(n_states):
+                if row[k] != 0.0:
+                    _push_label(problem, delta, first, length, t, k, amount * row[k])
         if problem.n_step > 0:
-            size = problem.n_step * n_states * n_states
             at = length * n_states
-            _push_row(delta, problem.step_at, amount, work.change[at : at + size])
+            steps = work.change[at : at + problem.n_step * n_states * n_states]
+            for j in range(steps.size):
+                if steps[j] != 0.0:
+                    push(delta, problem.step_at + j, amount * steps[j])
 
     def advance(problem, i, mu, step, work):
         block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
@@ -332,6 +328,10 @@ class Pairwise(NamedTuple):
         pushes += (problem.longest + 2) * n_states + problem.n_step * n_states**2
         return new_accumulator(problem.dim, pushes)
 
+    def held_at_zero(problem) -> np.ndarray:
+        """Weights that exist only to fill a row (see ``ObservedFeatures``)."""
+        return problem.features.held_at_zero()
+
     def worst_losses(problem) -> np.ndarray:
         """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
         per_node = problem.cost.max(axis=1)[problem.truth]
@@ -489,21 +489,6 @@ def _add_row(w, at, row):
     added = w[at : at + row.size]
     for k in range(row.size):
         row[k] += added[k]
-
-
-@compiled
-def _push_row(delta, at, amount, row):
-    for k in range(row.size):
-        if row[k] != 0.0:
-            push(delta, at + k, amount * row[k])
-
-
-@compiled
-def _is_zero(row):
-    for k in range(row.size):
-        if row[k] != 0.0:
-            return False
-    return True
 
 
 @compiled
