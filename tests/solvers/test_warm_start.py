@@ -60,31 +60,20 @@ def test_keeping_the_dual_scales_the_weights(name):
     first = solve(problem, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     for C in (0.3, 1.5):
         run = Run(problem, SOLVERS[name], C, bounds=None, seed=0, n_threads=1)
-        run.continue_from(first.state, first.C, "dual")
+        run.continue_from(first, "dual")
         np.testing.assert_allclose(run.state.w, C / 0.6 * first.state.w, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(run.state.mu, first.state.mu)
         assert run.certify().gap >= 0
 
 
-OVERFLOWS = pytest.mark.xfail(
-    run=False, reason="shrink_toward_truth writes beyond the pool of corners"
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=OVERFLOWS if name in ("pairwise", "away", "corrective") else ())
-        for name in SOLVERS
-    ],
-)
+@solvers
 @pytest.mark.parametrize("which", ["multiclass", "weighted chain", "chain with step features"])
 def test_keeping_the_primal_leaves_the_weights_when_c_grows(which, name):
     """mu <- rho mu + (1 - rho) truth with rho = C / C': w stays, the loss of mu shrinks by rho."""
     problem, reference = PAIRS[which]
     first = solve(problem, SOLVERS[name], C=0.2, tol=1e-2, max_passes=10_000)
     run = Run(problem, SOLVERS[name], 0.8, bounds=None, seed=0, n_threads=1)
-    run.continue_from(first.state, first.C, "primal")
+    run.continue_from(first, "primal")
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-12)
     np.testing.assert_allclose(run.state.ell, 0.25 * first.state.ell, rtol=0, atol=1e-13)
     certificate = run.certify()
@@ -94,7 +83,6 @@ def test_keeping_the_primal_leaves_the_weights_when_c_grows(which, name):
         np.testing.assert_allclose(active_weights(run.state), 1.0, rtol=0, atol=1e-12)
 
 
-@OVERFLOWS
 @pytest.mark.parametrize("name", ["pairwise", "away", "corrective"])
 def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(name):
     """With a large C no weight is left on the truth, and its place has been given away."""
@@ -102,24 +90,23 @@ def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(n
     solver = BCFW(direction=SOLVERS[name].direction, cache_size=1)
     first = solve(problem, solver, C=50.0, tol=1e-6, max_passes=10_000)
     run = Run(problem, solver, 100.0, bounds=None, seed=0, n_threads=1)
-    run.continue_from(first.state, first.C, "primal")
+    run.continue_from(first, "primal")
     slots, labels, products, _ = run.state.corners.used
     assert slots <= run.state.corners.alpha.size
     assert labels <= run.state.corners.labels.size
     assert products <= run.state.corners.gram.size or not solver.keeps_gram
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-10)
     second = solve(
-        problem, solver, C=100.0, tol=1e-6, max_passes=10_000, warm_start=first, keep="primal"
+        problem, solver, C=100.0, tol=1e-4, max_passes=10_000, warm_start=first, keep="primal"
     )
     assert second.status is Status.CONVERGED
     assert second.primal == pytest.approx(reference.primal(second.w, 100.0), abs=1e-9)
-    cold = solve(problem, BCFW(direction="pairwise"), C=100.0, tol=1e-6, max_passes=10_000)
+    cold = solve(problem, BCFW(direction="pairwise"), C=100.0, tol=1e-4, max_passes=10_000)
     assert max(cold.dual, second.dual) <= min(cold.primal, second.primal) + 1e-12
 
 
 # Solvers differ in what they keep of a dual point; a warm start with another one must either
 # refuse or be right. Cached labellings of "toward" carry no weights, pairwise sets no products.
-CRASHES = pytest.mark.xfail(run=False, reason="corrective steps write into an empty Gram matrix")
 
 
 @pytest.mark.parametrize(
@@ -130,12 +117,12 @@ CRASHES = pytest.mark.xfail(run=False, reason="corrective steps write into an em
         ("toward", "pairwise"),
         ("toward, cache", "pairwise"),
         ("toward, cache", "away"),
-        pytest.param("toward, cache", "corrective", marks=CRASHES),
+        ("toward, cache", "corrective"),
         ("toward, cache", "toward"),
         ("pairwise", "away"),
         ("pairwise", "toward"),
         ("pairwise", "toward, cache"),
-        pytest.param("pairwise", "corrective", marks=CRASHES),
+        ("pairwise", "corrective"),
         ("corrective", "pairwise"),
     ],
 )
@@ -197,7 +184,7 @@ def test_more_examples_keep_the_weights(name):
     whole = part.extended(node_features(rows[5:]), np.array([1, 3]), truth[5:], None, None)
     first = solve(part, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     run = Run(whole, SOLVERS[name], 0.6, bounds=None, seed=0, n_threads=1)
-    run.continue_from(first.state, first.C, "dual")
+    run.continue_from(first, "dual")
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-13)
     continued = solve(whole, SOLVERS[name], C=0.6, tol=1e-2, warm_start=first, max_passes=10_000)
     cold = solve(whole, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
@@ -235,11 +222,10 @@ def test_an_example_of_weight_zero_does_not_matter():
 def test_without_active_sets_pairwise_steps_cannot_continue():
     problem, _ = PAIRS["chain"]
     first = solve(problem, BCFW(), C=0.6, max_passes=10)
-    with pytest.raises(ValueError, match="kept no active sets"):
+    with pytest.raises(ValueError, match="did not keep the active sets"):
         solve(problem, BCFW(direction="pairwise"), C=0.6, warm_start=first)
 
 
-@OVERFLOWS
 def test_the_earlier_solution_is_not_changed():
     problem, _ = PAIRS["chain"]
     first = solve(problem, BCFW(direction="corrective"), C=0.6, tol=1e-2)

@@ -11,7 +11,6 @@ from taut._compile import compiled
 from taut.accumulator import new_accumulator
 from taut.structures.features import (
     DenseFeatures,
-    add_node,
     joined,
     node_features,
     node_score,
@@ -26,11 +25,6 @@ from taut.structures.features import (
 @compiled
 def compiled_node_scores(features, w, first, length, theta):
     node_scores(features, w, first, length, theta)
-
-
-@compiled
-def compiled_add_node(features, node, amount, change, delta):
-    add_node(features, node, amount, change, delta)
 
 
 @compiled
@@ -96,15 +90,16 @@ def test_node_scores_touch_only_the_nodes_asked_for(kind):
 @kinds
 @given(K=sizes, seed=seeds)
 @settings(max_examples=40)
-def test_add_node_is_the_transpose_of_node_scores(kind, K, seed):
-    """<w, add_node(change)> = amount * <node_scores(w), change> for all w: one matrix, twice."""
+def test_push_node_is_the_transpose_of_node_scores(kind, K, seed):
+    """Reading and writing weights use one matrix, twice."""
     features, matrix, place = random_features(kind, K, seed)
     rng = np.random.default_rng(seed)
     change = rng.normal(size=K) * (rng.random(K) < 0.5)
     change[rng.integers(K)] = 1.0
     amount = -0.7
     delta = new_accumulator(features.dim(K), features.dim(K))
-    compiled_add_node(features, 3, amount, change, delta)
+    for k in np.flatnonzero(change):
+        compiled_push_node(features, 3, k, K, amount * change[k], delta)
     expected = np.zeros(features.dim(K))
     kept = place >= 0
     expected[place[kept]] = amount * np.outer(matrix[3], change)[kept]
@@ -175,7 +170,8 @@ def test_most_pushes_bounds_what_one_example_can_push(kind):
     for first, last in [(0, 3), (3, 7)]:
         delta = new_accumulator(features.dim(K), 10_000)
         for node in range(first, last):
-            compiled_add_node(features, node, 1.0, np.ones(K), delta)
+            for k in range(K):
+                compiled_push_node(features, node, k, K, 1.0, delta)
         assert delta.count[0] <= most
 
 
