@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import both_modes, compiled
 
 DENSE = -1
 CANCELLED = 1e-300
@@ -40,36 +40,54 @@ def push(delta, entry, amount):
     delta.value[entry] = after if after != 0.0 else CANCELLED
 
 
+# The kernels take plain arrays: unpacking a named tuple costs a Python model more than the work.
+
+
 @compiled(fastmath=True)
-def squared_norm(delta):
+def _squared_norm(value, touched, count):
     total = 0.0
-    if delta.count[0] == DENSE:
-        for entry in range(delta.value.size):
-            total += delta.value[entry] * delta.value[entry]
+    if count[0] == DENSE:
+        for entry in range(value.size):
+            total += value[entry] * value[entry]
     else:
-        for position in range(delta.count[0]):
-            amount = delta.value[delta.touched[position]]
+        for position in range(count[0]):
+            amount = value[touched[position]]
             total += amount * amount
     return total
 
 
 @compiled
-def add_to(delta, step, w):
-    """w += step * delta."""
-    if delta.count[0] == DENSE:
+def _add_to(value, touched, count, step, w):
+    if count[0] == DENSE:
         for entry in range(w.size):
-            w[entry] += step * delta.value[entry]
+            w[entry] += step * value[entry]
     else:
-        for position in range(delta.count[0]):
-            entry = delta.touched[position]
-            w[entry] += step * delta.value[entry]
+        for position in range(count[0]):
+            entry = touched[position]
+            w[entry] += step * value[entry]
 
 
 @compiled
-def clear(delta):
-    if delta.count[0] == DENSE:
-        delta.value[:] = 0.0
+def _clear(value, touched, count):
+    if count[0] == DENSE:
+        value[:] = 0.0
     else:
-        for position in range(delta.count[0]):
-            delta.value[delta.touched[position]] = 0.0
-    delta.count[0] = 0
+        for position in range(count[0]):
+            value[touched[position]] = 0.0
+    count[0] = 0
+
+
+@both_modes
+def squared_norm(delta):
+    return _squared_norm(delta.value, delta.touched, delta.count)
+
+
+@both_modes
+def add_to(delta, step, w):
+    """w += step * delta."""
+    _add_to(delta.value, delta.touched, delta.count, step, w)
+
+
+@both_modes
+def clear(delta):
+    _clear(delta.value, delta.touched, delta.count)

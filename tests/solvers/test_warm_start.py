@@ -181,7 +181,7 @@ def test_more_examples_keep_the_weights(name):
     rng = np.random.default_rng(7)
     rows, truth = rng.normal(size=(9, 3)), rng.integers(0, 3, 9).astype(np.int32)
     part = chain_problem(rows[:5], [3, 2], truth[:5], 3)
-    whole = part.extended(node_features(rows[5:]), np.array([1, 3]), truth[5:], None, None)
+    whole = part.extended(chain_problem(rows[5:], [1, 3], truth[5:], 3))
     first = solve(part, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     run = Run(whole, SOLVERS[name], 0.6, bounds=None, seed=0, n_threads=1)
     run.continue_from(first, "dual")

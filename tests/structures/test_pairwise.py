@@ -245,9 +245,7 @@ def test_extended_is_the_problem_of_all_examples():
     rows, truth = rng.normal(size=(7, 3)), rng.integers(0, 3, 7).astype(np.int32)
     whole = chain_problem(rows, [2, 1, 4], truth, 3)
     part = chain_problem(rows[:3], [2, 1], truth[:3], 3)
-    from taut.structures.features import node_features
-
-    extended = part.extended(node_features(rows[3:]), np.array([4]), truth[3:], None, None)
+    extended = part.extended(chain_problem(rows[3:], [4], truth[3:], 3))
     assert extended.fingerprint() == whole.fingerprint() != part.fingerprint()
 
 

@@ -167,13 +167,9 @@ class ChainSVM(StructuredEstimator):
         stacked = stack(X, self.n_features_in_)
         check_labels(y, stacked.lengths)
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        problem = self._fitted.extended(
-            self._node_features(stacked),
-            stacked.lengths,
-            self._codec.encode_known(y),
-            weights,
-            stacked.steps,
-        )
+        stacked = stacked._replace(rows=self._rows_like_fitted(stacked.rows))
+        more = self._problem(stacked, self._codec.encode_known(y), self.classes_, weights)
+        problem = self._fitted.extended(more)
         self._train(problem, continues=True)
         return self
 
@@ -209,12 +205,11 @@ class ChainSVM(StructuredEstimator):
             importance=weights,
         )
 
-    def _node_features(self, stacked: Stacked) -> Any:
-        """Node features of the kind the model was fitted with, dense or sparse."""
-        rows = stacked.rows
+    def _rows_like_fitted(self, rows: Any) -> Any:
+        """Rows as the model was fitted with, dense or sparse."""
         if isinstance(self._fitted.features, DenseFeatures):
-            return node_features(rows.toarray() if sparse.issparse(rows) else rows)
-        return node_features(rows if sparse.issparse(rows) else sparse.csr_array(rows))
+            return rows.toarray() if sparse.issparse(rows) else rows
+        return rows if sparse.issparse(rows) else sparse.csr_array(rows)
 
     def _store(self, problem: Pairwise, solution: Any) -> None:
         super()._store(problem, solution)
@@ -230,7 +225,9 @@ class ChainSVM(StructuredEstimator):
         fitted = self._fitted
         if (stacked.steps is not None) != bool(fitted.step_features.size):
             raise ValueError("step features must be given to fit and predict, or to neither")
-        features = with_weights_of(self._node_features(stacked), fitted.features)
+        features = with_weights_of(
+            node_features(self._rows_like_fitted(stacked.rows)), fitted.features
+        )
         return decode(
             fitted.for_prediction(features, stacked.lengths, stacked.steps),
             self.w_,

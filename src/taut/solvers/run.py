@@ -123,6 +123,8 @@ class Run:
 
     def compile(self) -> None:
         """Run every kernel on nothing, so that compilation is not counted as training."""
+        if not self.problem.is_compiled:
+            return
         self.oracle.run(self.state.w, self.state.mu, nothing=True)
         if isinstance(self.solver, FrankWolfe):
             return

@@ -55,7 +55,7 @@ def solve(
     >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3, bias=False)
     >>> solution = solve(problem, tol=1e-6)
     >>> solution.status.name, round(solution.primal, 4), solution.relative_gap <= 1e-6
-    ('CONVERGED', 0.5556, True)
+    ('CONVERGED', 0.3333, True)
     """
     if not (is_number(C) and 0 < C < np.inf):
         raise ValueError(f"C={C!r}; it must be a positive number (C = 1/(lambda n))")
@@ -103,8 +103,8 @@ class _Loop:
             self._save()
         return Solution(
             w=best.w,
-            primal=best.primal,
-            dual=best.dual,
+            primal=float(best.primal),
+            dual=float(best.dual),
             status=status,
             history=np.array(best.rows, HISTORY).view(np.recarray),
             passes=run.passes,

@@ -266,33 +266,22 @@ class Pairwise(NamedTuple):
             n=len(lengths),
         )
 
-    def extended(
-        problem,
-        features: Features,
-        lengths: np.ndarray,
-        truth: np.ndarray,
-        importance: np.ndarray | None,
-        step_features: np.ndarray | None,
-    ) -> "Pairwise":
-        """This problem with more examples; loss and weights stay what they are."""
-        if (step_features is not None) != bool(problem.step_features.size):
+    def extended(problem, more: "Pairwise") -> "Pairwise":
+        """This problem followed by the examples of another; weights and costs stay this one's."""
+        if bool(more.step_features.size) != bool(problem.step_features.size):
             raise ValueError("step features must be given for all examples, or for none")
-        # One scale per node of the old examples tells normalised losses from summed ones.
-        normalized = bool(np.any(problem.loss_scale != 1.0))
-        scale = 1.0 / lengths if normalized else np.ones(len(lengths))
-        steps = problem.step_features
+
+        def both(name: str) -> np.ndarray:
+            return np.concatenate([getattr(problem, name), getattr(more, name)])
+
         return problem._replace(
-            features=joined(problem.features, features),
-            pointer=np.concatenate([problem.pointer, problem.pointer[-1] + np.cumsum(lengths)]),
-            truth=np.concatenate([problem.truth, truth]).astype(np.int32),
-            loss_scale=np.concatenate([problem.loss_scale, scale]),
-            importance=np.concatenate(
-                [problem.importance, np.ones(len(lengths)) if importance is None else importance]
-            ),
-            step_features=steps
-            if step_features is None
-            else np.concatenate([steps, step_features]),
-            n=problem.n + len(lengths),
+            features=joined(problem.features, more.features),
+            pointer=np.concatenate([problem.pointer, problem.pointer[-1] + more.pointer[1:]]),
+            truth=both("truth"),
+            loss_scale=both("loss_scale"),
+            importance=both("importance"),
+            step_features=both("step_features"),
+            n=problem.n + more.n,
         )
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
