@@ -7,7 +7,6 @@ from taut_reference import chain_pair, tiny_pairs
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.run import Run
 from taut.structures import chain_problem
-from taut.structures.features import node_features
 
 PAIRS = tiny_pairs()
 SOLVERS = {
