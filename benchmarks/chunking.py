@@ -81,6 +81,7 @@ def scores_by_pass(
         with cpu_seconds() as seconds:
             run.advance(run.n)
             average = run.average_point()
+            assert average is not None
         spent += seconds()
         times.append(spent)
         f1.append([score_chunks(problem, w, test, data).f1 for w in (run.state.w, average.w)])

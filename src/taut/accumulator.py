@@ -2,8 +2,9 @@
 
 A block's direction ``Psi_i d`` touches few of the weights. Structures add to it entry by entry;
 the solver then takes its norm, a line search along it, and a multiple of it, without knowing where
-the entries came from. Where nearly every weight is touched (dense node features) the list of
-touched entries is not kept, ``count`` is -1, and the loops run over the whole vector in order.
+the entries came from. Values stand in a row in the order they were first touched, and ``place``
+finds them: small enough to stay in the processor's cache however many weights there are. Where
+nearly every weight is touched anyway (dense node features) the accumulator is an ordinary vector.
 """
 
 from typing import NamedTuple
@@ -13,46 +14,54 @@ import numpy as np
 from taut._compile import both_modes, compiled
 
 DENSE = -1
-CANCELLED = 1e-300
 
 
 class Accumulator(NamedTuple):
-    value: np.ndarray  # (dim,) zero outside the touched entries
-    touched: np.ndarray  # entries that may be non-zero
-    count: np.ndarray  # type: ignore[assignment]  # (1,) how many of them, or DENSE
+    value: np.ndarray  # of the touched entries; of all if dense
+    touched: np.ndarray  # which entries they are
+    place: np.ndarray  # (dim,) 1 + where an entry stands in ``value``, 0 if untouched
+    count: np.ndarray  # type: ignore[assignment]  # (1,) how many are touched, or DENSE
 
 
 def new_accumulator(dim: int, capacity: int) -> Accumulator:
-    """``capacity`` bounds the number of ``push`` calls between two ``clear`` calls."""
-    return Accumulator(np.zeros(dim), np.empty(capacity, np.int64), np.zeros(1, np.int64))
+    """A sparse accumulator; ``capacity`` bounds the number of entries touched at a time."""
+    capacity = min(capacity, dim)
+    return Accumulator(
+        np.zeros(capacity),
+        np.zeros(capacity, np.int64),
+        np.zeros(dim, np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
+def dense_accumulator(value: np.ndarray) -> Accumulator:
+    """An accumulator that adds to ``value`` itself."""
+    return Accumulator(value, np.zeros(0, np.int64), np.zeros(0, np.int32), np.full(1, DENSE))
 
 
 @compiled(inline=True)
 def push(delta, entry, amount):
     """delta[entry] += amount."""
-    before = delta.value[entry]
     count = delta.count[0]
-    if count != DENSE and before == 0.0:
+    if count == DENSE:
+        delta.value[entry] += amount
+    elif delta.place[entry] == 0:
+        delta.value[count] = amount
         delta.touched[count] = entry
+        delta.place[entry] = count + 1
         delta.count[0] = count + 1
-    after = before + amount
-    # An entry that cancels keeps a token value: zero would list it twice at the next push.
-    delta.value[entry] = after if after != 0.0 else CANCELLED
+    else:
+        delta.value[delta.place[entry] - 1] += amount
 
 
 # The kernels take plain arrays: unpacking a named tuple costs a Python model more than the work.
 
 
 @compiled(fastmath=True)
-def _squared_norm(value, touched, count):
+def _squared_norm(value, count):
     total = 0.0
-    if count[0] == DENSE:
-        for entry in range(value.size):
-            total += value[entry] * value[entry]
-    else:
-        for position in range(count[0]):
-            amount = value[touched[position]]
-            total += amount * amount
+    for j in range(value.size if count[0] == DENSE else count[0]):
+        total += value[j] * value[j]
     return total
 
 
@@ -62,24 +71,23 @@ def _add_to(value, touched, count, step, w):
         for entry in range(w.size):
             w[entry] += step * value[entry]
     else:
-        for position in range(count[0]):
-            entry = touched[position]
-            w[entry] += step * value[entry]
+        for j in range(count[0]):
+            w[touched[j]] += step * value[j]
 
 
 @compiled
-def _clear(value, touched, count):
+def _clear(value, touched, place, count):
     if count[0] == DENSE:
         value[:] = 0.0
     else:
-        for position in range(count[0]):
-            value[touched[position]] = 0.0
-    count[0] = 0
+        for j in range(count[0]):
+            place[touched[j]] = 0
+        count[0] = 0
 
 
 @both_modes
 def squared_norm(delta):
-    return _squared_norm(delta.value, delta.touched, delta.count)
+    return _squared_norm(delta.value, delta.count)
 
 
 @both_modes
@@ -90,4 +98,4 @@ def add_to(delta, step, w):
 
 @both_modes
 def clear(delta):
-    _clear(delta.value, delta.touched, delta.count)
+    _clear(delta.value, delta.touched, delta.place, delta.count)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.accumulator import Accumulator, new_accumulator
+from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
 from taut.vectors import Vector, as_vector
 
 METHODS = ("joint_feature", "loss", "oracle", "predict")
@@ -300,7 +300,9 @@ class PythonProblem:
         return Change()
 
     def new_delta(self) -> Accumulator:
-        return new_accumulator(self.dim, self.dim if self._sparse else 0)
+        if self._sparse:
+            return new_accumulator(self.dim, self.dim)
+        return dense_accumulator(np.zeros(self.dim))
 
     def worst_losses(self) -> np.ndarray:
         """The oracle's values at w = 0: one call per example."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, Accumulator, push
+from taut.accumulator import Accumulator, push
 from taut.structures.features import add_scaled, dot
 
 
@@ -31,11 +31,9 @@ class Vector:
     def add_to(self, delta: Accumulator, amount: float) -> None:
         """delta += amount * self."""
         if self.indices is None:
-            delta.count[0] = DENSE
             add_scaled(self.values, amount, delta.value)
         else:
-            value, touched, count = delta
-            _push_all(value, touched, count, self.indices, self.values, amount)
+            _push_all(*delta, self.indices, self.values, amount)
 
     def combined(self, factor: float, other: "Vector", amount: float) -> "Vector":
         """factor * self + amount * other, a new vector; ``other`` is of the same kind."""
@@ -95,8 +93,8 @@ def _sparse_dot(indices, values, w):
 
 
 @compiled
-def _push_all(value, touched, count, indices, values, amount):
-    delta = Accumulator(value, touched, count)
+def _push_all(value, touched, place, count, indices, values, amount):
+    delta = Accumulator(value, touched, place, count)
     for j in range(indices.size):
         push(delta, indices[j], amount * values[j])
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from taut.accumulator import DENSE, new_accumulator, push
+from taut.accumulator import dense_accumulator, new_accumulator, push
 from taut.solvers.state import bounded_step
 
 
@@ -28,9 +28,7 @@ def searches(draw, finite=True):
 
 
 def step_of(direction, v, lower, upper, scale, gain, most, dense):
-    delta = new_accumulator(v.size, v.size)
-    if dense:
-        delta.count[0] = DENSE
+    delta = dense_accumulator(np.zeros(v.size)) if dense else new_accumulator(v.size, v.size)
     for entry in np.flatnonzero(direction):
         push(delta, entry, direction[entry])
     w = np.clip(v, lower, upper)

@@ -16,6 +16,9 @@ from taut.structures.chain import chain_problem
 from taut.structures.features import DenseFeatures, node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
 
+# Beyond so many weights, features="auto" keeps only the observed ones.
+MOST_WEIGHTS = 50_000_000
+
 
 class ChainSVM(StructuredEstimator):
     """Structured SVM for sequences: a score for every label at every position and for every step.
@@ -36,7 +39,8 @@ class ChainSVM(StructuredEstimator):
         A bias for every label; one more for the first and for the last position.
     features : {"auto", "all", "observed"}
         Which weights a sparse attribute has: one for every label, or only for the labels it was
-        seen with in training (much smaller on text). "auto" is "observed" for sparse input.
+        seen with in training, as CRFsuite does: a tenth of the memory, a little less accurate
+        (CoNLL-2000: F1 93.4 instead of 93.6). "auto" is "all" up to 50 million weights.
     solver : str or solver object
         "auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective", or a :class:`taut.BCFW` or
         :class:`taut.FrankWolfe` with options.
@@ -153,8 +157,8 @@ class ChainSVM(StructuredEstimator):
 
         The new ones start at their true labels, which is always feasible, so the certificate
         covers all sequences seen so far. Labels that will only come later are named by ``classes``
-        at the first call; pairs of attribute and label that were not observed then get no weight
-        later, unless ``features="all"``. Class weights stay those of the first call.
+        at the first call; with ``features="observed"``, pairs of attribute and label that were not
+        observed then get no weight later. Class weights stay those of the first call.
         """
         if not hasattr(self, "solution_"):
             if classes is None:
@@ -200,10 +204,15 @@ class ChainSVM(StructuredEstimator):
             normalize=not (isinstance(self.loss, str) and self.loss == "hamming-sum"),
             bias=self.bias,
             boundary=self.boundary,
-            observed=self.features != "all" and sparse.issparse(stacked.rows),
+            observed=self._only_observed(stacked.rows, len(classes)),
             step_features=stacked.steps,
             importance=weights,
         )
+
+    def _only_observed(self, rows: Any, n_states: int) -> bool:
+        if self.features == "auto":
+            return sparse.issparse(rows) and rows.shape[1] * n_states > MOST_WEIGHTS
+        return self.features == "observed"
 
     def _rows_like_fitted(self, rows: Any) -> Any:
         """Rows as the model was fitted with, dense or sparse."""

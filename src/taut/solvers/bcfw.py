@@ -78,8 +78,8 @@ class BCFW:
     (None: the stored gaps are never refreshed, the certificate is still computed every 10 passes).
     """
 
-    order: Order = Order.GAP
-    direction: Direction = Direction.TOWARD
+    order: Order | str = Order.GAP
+    direction: Direction | str = Direction.TOWARD
     cache: bool = False
     cache_factor: float = 0.25  # F
     cache_share: float = 0.01  # nu

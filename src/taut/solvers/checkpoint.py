@@ -19,7 +19,7 @@ from taut.solvers.corrective import new_scratch
 
 FORMAT = "taut checkpoint 1"
 # Scratch memory, and arrays that follow from the rest.
-NOT_SAVED = {"w", "delta", "direct", "work", "y", "y_away", "mu", "scratch"}
+NOT_SAVED = {"w", "delta", "direct", "plane", "work", "y", "y_away", "mu", "scratch"}
 
 
 @dataclass

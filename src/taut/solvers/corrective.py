@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import both_modes, compiled, in_mode
-from taut.accumulator import clear
+from taut.accumulator import DENSE, add_to, clear
 from taut.problem import (
     add_corner,
     add_loss,
@@ -85,17 +85,22 @@ def remember_products(problem, state, i, slot):
     add_corner(problem, i, truth, 1.0, state.work)
     add_corner(problem, i, corners.labels[corners.label_at[slot] :], -1.0, state.work)
     project(problem, i, state.work, 1.0, state.delta)
+    if state.delta.count[0] != DENSE:
+        add_to(state.delta, 1.0, state.plane)
     begin_margins(problem, i, state.work)
     rank = corners.rank[slot]
     other = corners.head[i]
     while other >= 0:
         y = corners.labels[corners.label_at[other] :]
-        product = margin(problem, state.delta.value, i, y, state.work)
+        product = margin(problem, state.plane, i, y, state.work)
         if corners.rank[other] <= rank:
             corners.gram[corners.gram_at[slot] + corners.rank[other]] = product
         else:
             corners.gram[corners.gram_at[other] + rank] = product
         other = corners.following[other]
+    if state.delta.count[0] != DENSE:
+        for position in range(state.delta.count[0]):
+            state.plane[state.delta.touched[position]] = 0.0
     clear(state.delta)
 
 

@@ -10,7 +10,7 @@ Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
 from dataclasses import dataclass
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, squared_norm
+from taut.accumulator import squared_norm
 from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
 from taut.solvers.state import AVERAGED, STEPS, line_search, move
 
@@ -44,7 +44,6 @@ def fw_step(problem, state, C, gain, labels, label_at, whole):
     state.count[STEPS] += label_at.size
     state.count[AVERAGED] += 1
     loss_change = 0.0
-    whole.count[0] = DENSE
     for i in range(label_at.size):
         y = labels[label_at[i] :]
         begin_change(problem, i, state.mu, -1.0, state.work)

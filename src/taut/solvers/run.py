@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from taut._compile import compiled, in_mode
-from taut.accumulator import DENSE, Accumulator, new_accumulator
+from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
@@ -62,8 +62,9 @@ class Run:
     def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
         problem, solver = self.problem, self.solver
         v = np.zeros(problem.dim)
+        delta = problem.new_delta()
         lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
-        order = solver.order if isinstance(solver, BCFW) else Order.CYCLIC
+        order = Order(solver.order) if isinstance(solver, BCFW) else Order.CYCLIC
         return State(
             w=np.clip(v, lower, upper) if lower.size else v,
             v=v,
@@ -80,13 +81,19 @@ class Run:
             average=np.zeros(problem.dim if solver.averaging else 0),
             count=np.zeros(4, np.int64),
             total=np.zeros(4),
-            delta=problem.new_delta(),
-            direct=Accumulator(v, np.zeros(0, np.int64), np.full(1, DENSE)),
+            delta=delta,
+            direct=dense_accumulator(v),
+            plane=self._plane(delta),
             work=problem.new_work(),
             y=np.zeros(problem.longest, np.int32),
             y_away=np.zeros(problem.longest, np.int32),
             scratch=new_scratch(32),
         )
+
+    def _plane(self, delta: Accumulator) -> np.ndarray:
+        if not self.solver.keeps_gram:
+            return np.zeros(0)
+        return delta.value if delta.count[0] == DENSE else np.zeros(self.problem.dim)
 
     def continue_from(self, earlier: Solution, keep: str) -> None:
         """Start from an earlier dual point; examples beyond the earlier ones start at the truth.
@@ -167,7 +174,7 @@ class Run:
         step = in_mode(fw_step, self.problem)
         oracle = self.oracle
         gain = float(self.importance @ (oracle.best - oracle.mean))
-        whole = new_accumulator(self.problem.dim, 0)
+        whole = dense_accumulator(np.zeros(self.problem.dim))
         step(self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole)
 
     # --- measuring ----------------------------------------------------------------------------

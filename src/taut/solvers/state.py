@@ -38,6 +38,7 @@ class State(NamedTuple):
     total: np.ndarray
     delta: Accumulator
     direct: Accumulator  # adds to v itself
+    plane: np.ndarray  # (dim,) delta as a vector, where fully corrective steps need it so
     work: Any
     y: np.ndarray  # a labelling
     y_away: np.ndarray  # another
@@ -80,7 +81,7 @@ def _slope(delta, v, lower, upper, w, scale, step):
     count = delta.count[0]
     for position in range(v.size if count == DENSE else count):
         entry = position if count == DENSE else delta.touched[position]
-        amount = delta.value[entry]
+        amount = delta.value[position]
         value = v[entry] - scale * step * amount
         if value < lower[entry]:
             value = lower[entry]

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import both_modes, compiled, generic
-from taut.accumulator import DENSE, push
+from taut.accumulator import push
 
 
 @generic
@@ -104,15 +104,11 @@ class DenseFeatures(NamedTuple):
         return dot(x, w[k * x.size : (k + 1) * x.size])
 
     def push_node(features, node, k, n_states, amount, delta):
-        delta.count[0] = DENSE
         x = features.rows[node]
         add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
 
     def dim(features, n_states: int) -> int:
         return features.rows.shape[1] * n_states
-
-    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
-        return 0
 
     def held_at_zero(features) -> np.ndarray:
         return np.zeros(0, np.int64)
@@ -162,7 +158,7 @@ class SparseFeatures(NamedTuple):
     def dim(features, n_states: int) -> int:
         return features.n_features * n_states
 
-    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
+    def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
         return int(np.diff(features.indptr[pointer]).max()) * n_states
 
     def held_at_zero(features) -> np.ndarray:
@@ -233,7 +229,7 @@ class ObservedFeatures(NamedTuple):
     def dim(features, n_states: int) -> int:
         return features.weight_state.size
 
-    def most_pushes(features, pointer: np.ndarray, n_states: int) -> int:
+    def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
         per_entry = np.diff(features.weight_pointer)[features.indices]
         total = np.concatenate([[0], np.cumsum(per_entry)])
         return int(np.diff(total[features.indptr[pointer]]).max())

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import Accumulator, new_accumulator, push
+from taut.accumulator import Accumulator, dense_accumulator, new_accumulator, push
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.structures.features import (
+    DenseFeatures,
     Features,
     add_scaled,
     dot,
@@ -312,10 +313,12 @@ class Pairwise(NamedTuple):
         )
 
     def new_delta(problem) -> Accumulator:
+        if isinstance(problem.features, DenseFeatures):
+            return dense_accumulator(np.zeros(problem.dim))
         n_states = problem.n_states
-        pushes = problem.features.most_pushes(problem.pointer, n_states)
-        pushes += (problem.longest + 2) * n_states + problem.n_step * n_states**2
-        return new_accumulator(problem.dim, pushes)
+        touched = problem.features.most_touched(problem.pointer, n_states)
+        touched += 3 * n_states + problem.n_step * n_states**2
+        return new_accumulator(problem.dim, touched)
 
     def held_at_zero(problem) -> np.ndarray:
         """Weights that exist only to fill a row (see ``ObservedFeatures``)."""
