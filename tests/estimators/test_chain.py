@@ -185,7 +185,7 @@ def test_dense_equals_sparse(words):
 def test_observed_weights(words):
     X, y = words
     thin = [sparse.csr_array(np.where(x > 8, x, 0)) for x in X]
-    observed = ChainSVM(C=0.1, tol=1e-5).fit(thin, y)
+    observed = ChainSVM(C=0.1, features="observed", tol=1e-5).fit(thin, y)
     full = ChainSVM(C=0.1, tol=1e-5, features="all").fit(thin, y)
     seen = np.zeros((20, 4), bool)
     for x, word in zip(thin, y, strict=True):

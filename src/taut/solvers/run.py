@@ -7,7 +7,7 @@ import numpy as np
 from taut._compile import compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.bcfw import BCFW, bcfw_steps, pass_options
+from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import grown, new_corners, no_corners, with_new_blocks
 from taut.solvers.corrective import (
@@ -64,7 +64,7 @@ class Run:
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
         lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
-        order = Order(solver.order) if isinstance(solver, BCFW) else Order.CYCLIC
+        order = parsed(Order, solver.order, "order") if isinstance(solver, BCFW) else Order.CYCLIC
         return State(
             w=np.clip(v, lower, upper) if lower.size else v,
             v=v,
