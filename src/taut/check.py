@@ -17,8 +17,8 @@ def check_problem(problem: PythonProblem, n_examples: int = 10, random_state: in
     """
     if not isinstance(problem, PythonProblem):
         raise TypeError(
-            f"check_problem is for PythonProblem, got {type(problem).__name__}; "
-            "built-in problems are checked by taut's own tests"
+            f"check_problem takes a PythonProblem, got {type(problem).__name__}; "
+            "wrap a model: check_problem(PythonProblem(model, X, y))"
         )
     random = np.random.default_rng(random_state)
     weights = [np.zeros(problem.dim), *random.normal(size=(3, problem.dim))]
@@ -31,7 +31,8 @@ def check_problem(problem: PythonProblem, n_examples: int = 10, random_state: in
             findings.append(f"example {i}: {type(error).__name__}: {error}")
     if findings:
         unique = list(dict.fromkeys(findings))
-        raise ValueError("the model is not right:\n  - " + "\n  - ".join(unique))
+        more = [f"and {len(unique) - 6} more like these"] if len(unique) > 6 else []
+        raise ValueError("the model is not right:\n  - " + "\n  - ".join(unique[:6] + more))
 
 
 class _Example:

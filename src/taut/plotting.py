@@ -19,7 +19,15 @@ def plot_convergence(
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plot_convergence needs matplotlib: pip install 'taut[plot]'") from error
-    runs = {"": solutions} if isinstance(solutions, Solution) else dict(solutions)
+    if isinstance(solutions, Solution):
+        runs = {"": solutions}
+    elif isinstance(solutions, Mapping):
+        runs = dict(solutions)
+    else:
+        raise TypeError(
+            f"plot_convergence takes a Solution (an estimator's solution_) or a dict "
+            f"{{name: Solution}}, got {type(solutions).__name__}"
+        )
     if not runs:
         raise ValueError("there is no solution to plot")
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharey="row", layout="constrained")
@@ -32,13 +40,13 @@ def plot_convergence(
         effective = history.oracle_calls / len(run.state.ell)
         for column, x in enumerate((effective, history.seconds)):
             axes[0, column].plot(
-                x, np.maximum(history.gap, 1e-16) / scale, color=color, label=name or "gap"
+                x, np.maximum(history.gap, 1e-16) / scale, ".-", color=color, label=name or "gap"
             )
             axes[1, column].plot(
-                x, history.primal / scale, color=color, label=f"{name} primal".strip()
+                x, history.primal / scale, ".-", color=color, label=f"{name} primal".strip()
             )
             axes[1, column].plot(
-                x, history.dual / scale, color=color, ls="--", label=f"{name} dual".strip()
+                x, history.dual / scale, ".--", color=color, label=f"{name} dual".strip()
             )
     for column, label in enumerate(("oracle passes", "seconds")):
         axes[0, column].set_yscale("log")

@@ -1,6 +1,7 @@
 """What all estimators share: options, the call of ``solve``, warm starts, warnings."""
 
 import os
+import sys
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -52,12 +53,12 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
         )
         self._store(problem, solution)
-        if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT):
+        if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
             warnings.warn(
                 f"{type(self).__name__}: {solution.status.value} (relative gap "
                 f"{solution.relative_gap:.2g}, tol {self.tol:g})",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=_frames_of_taut(),
             )
 
     def _check_same_data(self, problem: Any) -> None:
@@ -104,6 +105,14 @@ class StructuredEstimator(BaseEstimator):
         if self.n_jobs == 0:
             raise ValueError("n_jobs=0; use -1 for all cores or a positive number")
         return self.n_jobs
+
+
+def _frames_of_taut() -> int:
+    """How far up the stack the user's own line is, as ``warnings.warn`` counts from the caller."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "taut":
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    return level
 
 
 def checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:

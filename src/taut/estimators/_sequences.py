@@ -167,7 +167,10 @@ class LabelCodec:
             self.classes = np.unique(np.concatenate(y))
         else:
             self.classes = object_array(sorted_if_possible(_label_set(y)))
-        self.number = {label: k for k, label in enumerate(self.classes.tolist())}
+        labels = self.classes.tolist()
+        if any(label != label for label in labels):
+            raise ValueError("y has labels that are NaN; leave such sequences out, or name a label")
+        self.number = {label: k for k, label in enumerate(labels)}
 
     def encode(self, y: Sequence) -> np.ndarray:
         """Label numbers of all positions; -1 for a label never seen in training."""

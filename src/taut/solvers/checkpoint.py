@@ -4,6 +4,7 @@ The file is a NumPy archive of plain arrays and one JSON text with what the run 
 fingerprint, solver, C, history. A checkpoint of other data or another solver is refused.
 """
 
+import hashlib
 import json
 import os
 import time
@@ -49,15 +50,18 @@ class Checkpoint:
         self.saved_at = time.perf_counter()
         self.identity = {
             "format": FORMAT,
-            "data": run.problem.fingerprint(),
+            "training data or loss": run.problem.fingerprint(),
             "solver": repr(run.solver),
             "C": run.C,
+            "bounds": _bounds_print(run.state),
         }
         if run.solver.keeps_corners and not run.problem.is_compiled:
             raise ValueError(
                 "a checkpoint cannot hold the labels of a Python model (they may be any object); "
-                "use direction toward without a cache, or no checkpoint"
+                'use solver="bcfw", which remembers none, or no checkpoint'
             )
+        if self.path.is_dir():
+            raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"the checkpoint's folder {str(self.path.parent)!r} does not exist; create it first"
@@ -99,12 +103,12 @@ class Checkpoint:
                 seconds=float(header["seconds"]),
             )
         except Exception as error:  # a damaged archive raises nearly anything
-            raise self._damaged(error) from error
+            raise self._damaged("it cannot be read") from error
         for name, expected in self.identity.items():
             if header.get(name) != expected:
                 raise ValueError(
-                    f"{str(self.path)!r} is a checkpoint of another run: its {name} is "
-                    f"{header.get(name)!r}, this run's is {expected!r}"
+                    f"{str(self.path)!r} is a checkpoint of another run: this run has another "
+                    f"{name}; give another path, or resume=False to start anew"
                 )
         self._restore(run, arrays)
         return best
@@ -148,6 +152,10 @@ class Checkpoint:
         )
         if state.lower.size:
             state.w[:] = np.clip(state.v, state.lower, state.upper)
+
+
+def _bounds_print(state: Any) -> str:
+    return hashlib.blake2b(state.lower.tobytes() + state.upper.tobytes(), digest_size=8).hexdigest()
 
 
 def _flatten(state: Any, prefix: str = ""):

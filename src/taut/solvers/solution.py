@@ -30,7 +30,10 @@ class Status(Enum):
         "stopped at time_limit before reaching the tolerance; "
         "raise time_limit, raise tol, or lower C"
     )
-    INTERRUPTED = "interrupted; this is the best model so far, fit again with warm_start to go on"
+    INTERRUPTED = (
+        "interrupted; this is the best model so far, "
+        "fit again with warm_start (or resume from a checkpoint) to go on"
+    )
     CALLBACK = "stopped by the callback"
 
 

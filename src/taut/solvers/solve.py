@@ -61,6 +61,14 @@ def solve(
         raise ValueError(f"C={C!r}; it must be a positive number (C = 1/(lambda n))")
     if not (is_number(tol) and tol >= 0):
         raise ValueError(f"tol={tol!r}; it must be a number, not negative")
+    if not (is_number(max_passes) and max_passes >= 0):
+        raise ValueError(f"max_passes={max_passes!r}; it must be a number, not negative")
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
+        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r}; a function of one row of the history is expected")
+    if resume and checkpoint is None:
+        raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     run = Run(problem, solver or BCFW(), float(C), bounds=bounds, seed=seed, n_threads=n_threads)
     with announced_compilation(problem, progress):
         run.compile()
@@ -93,7 +101,13 @@ class _Loop:
         self.started = time.perf_counter() - best.seconds
         self.worst = run.problem.worst_losses()
         self.scale = float(run.importance @ self.worst) / run.n
-        status = None if best.rows else self._check(self._first_certificate(earlier))
+        if not self.scale > 0:
+            raise ValueError(
+                "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
+                "learn. Look at the loss; with a model of your own, check_problem() says more"
+            )
+        first = not best.rows
+        status = self._check(self._first_certificate(earlier)) if first else self._verdict()
         with deferred_interrupt() as interrupt:
             while status is None:
                 stopped = self._advance_to_next_check(interrupt)
@@ -176,12 +190,6 @@ class _Loop:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         certificate = certificate or run.certify()
-        if certificate.gap < -1e-6 * max(self.scale, abs(certificate.primal)):
-            raise RuntimeError(
-                f"the dual value {certificate.dual} exceeds the primal value {certificate.primal}: "
-                "the certificate is void. With a model of your own, check_problem() may say why; "
-                "otherwise this is a bug in taut, please report it"
-            )
         best.consider(certificate, run.state.w, "last")
         average = run.average_point()
         if average is not None:
@@ -194,6 +202,16 @@ class _Loop:
             row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
             if self.callback(row):
                 return Status.CALLBACK
+        return self._verdict()
+
+    def _verdict(self) -> Status | None:
+        run, best = self.run, self.best
+        if best.primal - best.dual < -1e-6 * max(self.scale, abs(best.primal)):
+            raise RuntimeError(
+                f"a dual value, {best.dual}, exceeds a primal value, {best.primal}: the "
+                "certificate is void. With a model of your own the oracle does not maximise, and "
+                "check_problem() says more; otherwise this is a bug in taut, please report it"
+            )
         if best.primal - best.dual <= self.tol * self.scale:
             return Status.CONVERGED
         if run.passes >= self.max_passes:
