@@ -39,7 +39,7 @@ for name, clf in (("free", free), ("bounded", bounded)):
 fig, axes = plt.subplots(2, 10, figsize=(9, 2.3), layout="constrained")
 largest = np.abs(free.coef_).max()
 for row, clf in zip(axes, (free, bounded), strict=True):
-    for axis, weights, digit in zip(row, clf.coef_.T, clf.classes_, strict=True):
+    for axis, weights, digit in zip(row, clf.coef_, clf.classes_, strict=True):
         axis.imshow(weights.reshape(8, 8), cmap="RdBu_r", vmin=-largest, vmax=largest)
         axis.set(xticks=[], yticks=[])
         if clf is free:

@@ -72,9 +72,11 @@ def test_a_feature_that_is_not_finite_for_some_label():
 def test_all_findings_are_listed():
     with pytest.raises(ValueError, match="the model is not right") as error:
         check(Wrong(loss=lambda y, z: 1.0, predict=lambda w, x: 0))
-    assert str(error.value).count("example 1:") >= 2
+    assert "loss(y, y) is 1.0" in str(error.value)
+    assert "predict does not maximise" in str(error.value)
+    assert "more like this" in str(error.value)
 
 
 def test_built_in_problems_need_no_check():
-    with pytest.raises(TypeError, match="check_problem is for PythonProblem, got Pairwise"):
+    with pytest.raises(TypeError, match="check_problem takes a PythonProblem, got Pairwise"):
         check_problem(multiclass_problem(np.eye(2), np.array([0, 1]), 2))

@@ -30,9 +30,22 @@ def check_problem(problem: PythonProblem, n_examples: int = 10, random_state: in
         except Exception as error:
             findings.append(f"example {i}: {type(error).__name__}: {error}")
     if findings:
-        unique = list(dict.fromkeys(findings))
-        more = [f"and {len(unique) - 6} more like these"] if len(unique) > 6 else []
-        raise ValueError("the model is not right:\n  - " + "\n  - ".join(unique[:6] + more))
+        raise ValueError("the model is not right:\n  - " + "\n  - ".join(summary(findings)))
+
+
+def summary(findings: list[str]) -> list[str]:
+    """The first finding of each kind, and how many more there are of it.
+
+    >>> summary(["example 0: loss is 1", "example 1: loss is 2", "example 1: oracle fails"])
+    ['example 0: loss is 1 (and 1 more like this)', 'example 1: oracle fails']
+    """
+    kinds: dict[tuple, list[str]] = {}
+    for finding in dict.fromkeys(findings):
+        kinds.setdefault(tuple(finding.split()[2:4]), []).append(finding)
+    return [
+        first + (f" (and {len(rest)} more like this)" if rest else "")
+        for first, *rest in kinds.values()
+    ]
 
 
 class _Example:

@@ -6,6 +6,7 @@ are ``loss_i(y) = scale_i * sum_t cost[truth_t, y_t]``, so structures know only 
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,3 +65,17 @@ def _checked_cost(cost: np.ndarray, n_states: int) -> np.ndarray:
             "the right answer must cost 0"
         )
     return np.ascontiguousarray(cost)
+
+
+def checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},)")
+    if not np.all(np.isfinite(weights)) or weights.min() < 0:
+        i = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
+        raise ValueError(f"sample_weight[{i}] is {weights[i]}; it must be finite and not negative")
+    if not weights.any():
+        raise ValueError("all sample weights are zero")
+    return weights

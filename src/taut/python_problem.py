@@ -15,6 +15,7 @@ The dual block of an example is (psi, loss), averaged over mu_i, with psi = phi(
 what the objective can see of it.
 """
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
+from taut.losses import checked_weights
 from taut.vectors import Vector, as_vector
 
 METHODS = ("joint_feature", "loss", "oracle", "predict")
@@ -88,10 +90,13 @@ class PythonProblem:
             raise ValueError("there are no examples")
         self.model, self.X, self.Y = model, X, Y
         self.n = len(X)
-        self.importance = _checked_weights(sample_weight, self.n)
+        weights = checked_weights(sample_weight, self.n)
+        self.importance = np.ones(self.n) if weights is None else weights
+        self._worst: np.ndarray | None = None
         first, self.dim = self._read(0, Y[0])
         self._sparse = first.indices is not None
-        self._truth = [self.features(i, Y[i]) for i in range(self.n)]
+        # Copies: a model may return the same buffer every time.
+        self._truth = [self.features(i, Y[i]).copy() for i in range(self.n)]
         self._known: list[list[Label | None]] = []
         self._tokens: list[dict[Any, int]] = []
         for y in Y:
@@ -151,12 +156,9 @@ class PythonProblem:
         """Take over the labels an earlier problem of the same examples remembers."""
         if [label_key(y) for y in earlier.Y] != [label_key(y) for y in self.Y]:
             raise ValueError("warm_start: the labels differ from those of the last fit")
-        self._known, self._tokens = earlier._known, earlier._tokens
-
-    def label(self, i: int, token: int) -> Any:
-        entry = self._known[i][token]
-        assert entry is not None
-        return entry.label
+        # Copies: what this run forgets, the earlier one still remembers.
+        self._known = [[copy.copy(entry) for entry in known] for known in earlier._known]
+        self._tokens = [dict(tokens) for tokens in earlier._tokens]
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
@@ -262,6 +264,10 @@ class PythonProblem:
         if isinstance(source, np.ndarray):  # from a checkpoint
             ends = np.searchsorted(source["block"], np.arange(self.n), "right")
             for i, part in enumerate(np.split(source, ends[:-1])):
+                index = part["index"]
+                sound = index.size and index[0] == -1 and np.all(np.diff(index) > 0)
+                if not sound or index[-1] >= self.dim or not np.all(np.isfinite(part["value"])):
+                    raise ValueError(f"block {i} is not a dual block")
                 target.loss[i] = part["value"][0]
                 indices, values = part["index"][1:].copy(), part["value"][1:].copy()
                 psi = Vector(values, indices)
@@ -283,15 +289,23 @@ class PythonProblem:
             parts.append(part)
         return np.concatenate(parts)
 
-    def fingerprint(self) -> str:
-        """A hash of the features of the truth and of the sample weights."""
-        digest = hashlib.blake2b(f"{self.n} {self.dim}".encode(), digest_size=16)
-        digest.update(self.importance.tobytes())
-        for phi in self._truth:
+    def fingerprint(self, n: int | None = None) -> str:
+        """A hash of the truth's features, the worst losses and the sample weights of n examples."""
+        n = self.n if n is None else n
+        digest = hashlib.blake2b(f"{n} {self.dim}".encode(), digest_size=16)
+        digest.update(self.importance[:n].tobytes())
+        digest.update(self.worst_losses()[:n].tobytes())
+        for phi in self._truth[:n]:
             digest.update(phi.values.tobytes())
             if phi.indices is not None:
                 digest.update(phi.indices.tobytes())
         return digest.hexdigest()
+
+    def hold(self, i: int, y: np.ndarray) -> None:
+        """One more holder of a label: it is forgotten when all have forgotten it."""
+        entry = self._known[i][int(y[0])]
+        assert entry is not None
+        entry.references += 1
 
     def held_at_zero(self) -> np.ndarray:
         return np.zeros(0, np.int64)
@@ -305,20 +319,15 @@ class PythonProblem:
         return dense_accumulator(np.zeros(self.dim))
 
     def worst_losses(self) -> np.ndarray:
-        """The oracle's values at w = 0: one call per example."""
-        w, y = np.zeros(self.dim), np.zeros(1, np.int32)
-        losses = np.zeros(self.n)
-        for i in range(self.n):
-            losses[i] = self.argmax(w, i, None, y)
-            self.forget(i, y)
-        return losses
-
-
-def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
-    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},)")
-    return weights
+        """The oracle's values at w = 0: one call per example, once."""
+        if self._worst is None:
+            w, y = np.zeros(self.dim), np.zeros(1, np.int32)
+            losses = np.zeros(self.n)
+            for i in range(self.n):
+                losses[i] = self.argmax(w, i, None, y)
+                self.forget(i, y)
+            self._worst = losses
+        return self._worst
 
 
 def label_key(label: Any) -> Any:

@@ -48,6 +48,9 @@ class Vector:
         )
         return Vector(values[:size].copy(), indices[:size].copy())
 
+    def copy(self) -> "Vector":
+        return Vector(self.values.copy(), None if self.indices is None else self.indices.copy())
+
     def scaled(self, factor: float) -> "Vector":
         return Vector(factor * self.values, self.indices)
 

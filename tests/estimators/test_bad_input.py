@@ -50,7 +50,7 @@ def test_the_good_input_is_good():
             Y,
             r"step features of X\[1\] has a value that is NaN",
         ),
-        (X, [np.array([0.0, 1.0, np.nan]), np.array([0.0, 1.0])], r"y\[0\] has the label nan"),
+        (X, [np.array([0.0, 1.0, np.nan]), np.array([0.0, 1.0])], "labels that are NaN"),
     ],
 )
 def test_wrong_values(X, y, message):

@@ -226,11 +226,11 @@ def test_another_archive_is_refused_by_name(saved):
 
 def test_a_checkpoint_of_another_run_is_refused(saved):
     _, resume = saved
-    with pytest.raises(ValueError, match="its C is"):
+    with pytest.raises(ValueError, match="another C"):
         resume(C=3.0)
-    with pytest.raises(ValueError, match="its solver is"):
+    with pytest.raises(ValueError, match="another solver"):
         resume(solver=BCFW(order="uniform", direction="corrective"))
-    with pytest.raises(ValueError, match="its data is"):
+    with pytest.raises(ValueError, match="another training data"):
         resume(problem=PAIRS["chain"][0])
 
 

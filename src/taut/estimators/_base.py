@@ -34,9 +34,11 @@ class StructuredEstimator(BaseEstimator):
     def _train(self, problem: Any, *, continues: bool) -> None:
         """Solve and set the fitted attributes; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
+        # Under "auto" a run goes on with the solver it began with.
+        again = earlier is not None and self.solver == "auto"
         solution = solve(
             problem,
-            self._solver(problem),
+            earlier.solver if earlier is not None and again else self._solver(problem),
             C=self.C,
             bounds=self.bounds,
             tol=self.tol,
@@ -53,6 +55,10 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
         )
         self._store(problem, solution)
+
+    def _warn_if_unfinished(self) -> None:
+        """To be called last: a warning may be an error, and the model must be whole by then."""
+        solution = self.solution_
         if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
             warnings.warn(
                 f"{type(self).__name__}: {solution.status.value} (relative gap "
@@ -61,16 +67,7 @@ class StructuredEstimator(BaseEstimator):
                 stacklevel=_frames_of_taut(),
             )
 
-    def _check_same_data(self, problem: Any) -> None:
-        """A dual point belongs to its data: warm starts on other data would prove nothing."""
-        if problem.fingerprint() != self._fingerprint:
-            raise ValueError(
-                "warm_start: the training data or the loss differ from those of the last fit; "
-                "use warm_start=False, or partial_fit to add examples"
-            )
-
     def _store(self, problem: Any, solution: Solution) -> None:
-        self._fingerprint = problem.fingerprint()
         self.solution_ = solution
         self.w_ = solution.w
         self.n_iter_ = int(np.ceil(solution.passes))
@@ -113,17 +110,3 @@ def _frames_of_taut() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "taut":
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]
     return level
-
-
-def checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({n},)")
-    if not np.all(np.isfinite(weights)) or weights.min() < 0:
-        i = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
-        raise ValueError(f"sample_weight[{i}] is {weights[i]}; it must be finite and not negative")
-    if not weights.any():
-        raise ValueError("all sample weights are zero")
-    return weights

@@ -9,9 +9,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
-from taut.estimators._base import StructuredEstimator, checked_weights
+from taut.estimators._base import StructuredEstimator
 from taut.estimators._sequences import LabelCodec, Stacked, check_labels, stack
-from taut.losses import cost_matrix
+from taut.losses import checked_weights, cost_matrix
 from taut.structures.chain import chain_problem
 from taut.structures.features import DenseFeatures, node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
@@ -142,12 +142,11 @@ class ChainSVM(StructuredEstimator):
     ) -> "ChainSVM":
         weights = checked_weights(sample_weight, len(stacked.lengths))
         problem = self._problem(stacked, codec.encode_known(y), codec.classes, weights)
-        if continues:
-            self._check_same_data(problem)
         self._train(problem, continues=continues)
         # Only now: a fit that fails leaves the model as it was.
         self._codec, self.classes_ = codec, codec.classes
         self.n_features_in_ = stacked.rows.shape[1]
+        self._warn_if_unfinished()
         return self
 
     def partial_fit(
@@ -175,6 +174,7 @@ class ChainSVM(StructuredEstimator):
         more = self._problem(stacked, self._codec.encode_known(y), self.classes_, weights)
         problem = self._fitted.extended(more)
         self._train(problem, continues=True)
+        self._warn_if_unfinished()
         return self
 
     def _problem(
@@ -232,8 +232,7 @@ class ChainSVM(StructuredEstimator):
 
     def _predict_numbers(self, stacked: Stacked) -> np.ndarray:
         fitted = self._fitted
-        if (stacked.steps is not None) != bool(fitted.step_features.size):
-            raise ValueError("step features must be given to fit and predict, or to neither")
+        fitted.check_steps(stacked.steps)
         features = with_weights_of(
             node_features(self._rows_like_fitted(stacked.rows)), fitted.features
         )
@@ -260,11 +259,11 @@ class ChainSVM(StructuredEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights of the node features, (n_features, n_classes); sparse if only observed ones."""
+        """Weights of the node features, (n_classes, n_features); sparse if only observed ones."""
         check_is_fitted(self)
         problem = self._fitted
         node_weights = self.w_[: problem.features.dim(problem.n_states)]
-        return problem.features.weight_matrix(node_weights, problem.n_states)
+        return problem.features.weight_matrix(node_weights, problem.n_states).T
 
     @property
     def intercept_(self) -> np.ndarray:
@@ -298,7 +297,7 @@ class ChainSVM(StructuredEstimator):
         labels = self.classes_.tolist()
         return {
             (int(f), labels[k]): float(value)
-            for f, k, value in zip(*matrix.coords, matrix.data, strict=True)
+            for k, f, value in zip(*matrix.coords, matrix.data, strict=True)
             if value != 0.0
         }
 

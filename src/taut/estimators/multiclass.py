@@ -10,8 +10,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from taut.estimators._base import StructuredEstimator, checked_weights
-from taut.losses import cost_matrix
+from taut.estimators._base import StructuredEstimator
+from taut.losses import checked_weights, cost_matrix
 from taut.structures.multiclass import multiclass_problem
 
 
@@ -99,10 +99,9 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
             bias=self.bias,
             importance=weights,
         )
-        if continues:
-            self._check_same_data(problem)
         self._train(problem, continues=continues)
         self.classes_ = classes
+        self._warn_if_unfinished()
         return self
 
     def _store(self, problem: Any, solution: Any) -> None:

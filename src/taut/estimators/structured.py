@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from taut.estimators._base import StructuredEstimator, checked_weights
+from taut.estimators._base import StructuredEstimator
+from taut.losses import checked_weights
 from taut.python_problem import PythonProblem
 
 
@@ -63,9 +64,9 @@ class StructuredSVM(StructuredEstimator):
         weights = checked_weights(sample_weight, len(X))
         problem = PythonProblem(self.model, X, y, weights)
         if continues:
-            self._check_same_data(problem)
             problem.recall(self._fitted)
         self._train(problem, continues=continues)
+        self._warn_if_unfinished()
         return self
 
     def _store(self, problem: PythonProblem, solution: Any) -> None:

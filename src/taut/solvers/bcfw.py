@@ -41,7 +41,6 @@ from taut.solvers.corners import best_and_worst, has_room, insert, rescale
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.state import (
     AVERAGED,
-    CACHE_HITS,
     GLOBAL_GAP,
     ORACLE_CALLS,
     STEPS,
@@ -176,7 +175,6 @@ def block_step(problem, state, options, i):
     if options.keeps_corners:
         plus, plus_value, away, away_value = best_and_worst(problem, corners, w, i, work)
     if options.cache and _worth_using(state, options, i, weight(problem, i) * (plus_value - mean)):
-        state.count[CACHE_HITS] += 1
         corners.used_at[plus] = state.count[STEPS]
         found = corners.labels[corners.label_at[plus] :]
         for t in range(length(problem, i)):

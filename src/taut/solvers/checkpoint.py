@@ -14,13 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from taut.solvers.certificate import Certificate
-from taut.solvers.corners import are_sound
+from taut.solvers.certificate import Certificate, Point, certify
+from taut.solvers.corners import are_sound, are_weights
 from taut.solvers.corrective import new_scratch
+from taut.solvers.sampling import set_all_gaps
 
 FORMAT = "taut checkpoint 1"
 # Scratch memory, and arrays that follow from the rest.
-NOT_SAVED = {"w", "delta", "direct", "plane", "work", "y", "y_away", "mu", "scratch"}
+NOT_SAVED = {
+    "w",
+    "lower",
+    "upper",
+    "delta",
+    "direct",
+    "plane",
+    "work",
+    "y",
+    "y_away",
+    "mu",
+    "scratch",
+}
 
 
 @dataclass
@@ -111,7 +124,31 @@ class Checkpoint:
                     f"{name}; give another path, or resume=False to start anew"
                 )
         self._restore(run, arrays)
+        self._recertify(run, best)
         return best
+
+    def _recertify(self, run: Any, best: Best) -> None:
+        """What the file says was proved is proved again, from what it holds."""
+        state = run.state
+        stored = state.v.copy()
+        run.rebuild()
+        if not np.allclose(stored, state.v, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(stored).max())):
+            raise self._damaged("weights and dual point do not belong together")
+        state.v[:] = stored  # its rounding is part of the run
+        if state.lower.size:
+            state.w[:] = np.clip(state.v, state.lower, state.upper)
+        if best.w.shape != state.w.shape or best.w.dtype != np.float64:
+            raise self._damaged("array best_w")
+        loss = float(run.importance @ state.ell)
+        now = certify(run.oracle, run.importance, Point(state.w, state.v, loss, state.mu), run.C)
+        then = certify(run.oracle, run.importance, Point(best.w, best.w, 0.0, state.mu), run.C)
+        run.oracle_is_fresh = False
+        if not np.isclose(then.primal, best.primal, rtol=1e-9):
+            raise self._damaged("its best weights do not have the objective it says")
+        # The gap follows from the dual point alone, the dual value from its stored losses.
+        if not np.isclose(now.block_gaps.sum(), now.gap, rtol=1e-6, atol=1e-9):
+            raise self._damaged("losses and dual point do not belong together")
+        best.dual = now.dual
 
     def _damaged(self, why: Any) -> ValueError:
         return ValueError(
@@ -134,7 +171,12 @@ class Checkpoint:
         corners = state.corners._replace(
             **{name: arrays[f"corners.{name}"] for name in state.corners._fields}
         )
-        if corners.head.size and not are_sound(corners, run.lengths, problem.n_states):
+        keeps = run.solver
+        if keeps.keeps_corners and not (
+            are_sound(corners, run.lengths, problem.n_states)
+            and (corners.gram.size > 0) == keeps.keeps_gram
+            and (not keeps.keeps_alpha or are_weights(corners, run.n))
+        ):
             raise self._damaged("the active sets are inconsistent")
         if not np.array_equal(np.sort(arrays["sampler.permutation"]), np.arange(run.n)):
             raise self._damaged("the block order is not a permutation")
@@ -145,8 +187,10 @@ class Checkpoint:
         except (KeyError, ValueError, IndexError) as error:
             raise self._damaged(f"array mu: {error}") from error
         for name, array in current.items():
-            if not name.startswith(("corners.", "lower", "upper", "sampler.kind")):
+            if not name.startswith(("corners.", "sampler.kind", "sampler.tree")):
                 array[...] = arrays[name]
+        leaves = state.sampler.tree.size // 2
+        set_all_gaps(state.sampler.tree, arrays["sampler.tree"][leaves : leaves + run.n])
         run.state = state._replace(
             corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32)
         )

@@ -138,6 +138,21 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int) -> bool:
     return bool(np.array_equal(counted, corners.size)) and largest == counted.max()
 
 
+def are_weights(corners: Corners, n: int) -> bool:
+    """Whether alpha is a distribution in every block, and ranks count its slots."""
+    slot, block = corners.head, np.arange(n)
+    sums, ranks = np.zeros(n), np.zeros(n)
+    while slot.size:
+        if corners.alpha[slot].min() < 0:
+            return False
+        sums[block] += corners.alpha[slot]
+        ranks[block] += corners.rank[slot]
+        slot = corners.following[slot]
+        block, slot = block[slot != -1], slot[slot != -1]
+    expected = 0.5 * corners.size * (corners.size - 1)
+    return bool(np.allclose(sums, 1.0, rtol=0, atol=1e-9) and np.array_equal(ranks, expected))
+
+
 @compiled
 def has_room(corners, longest, largest):
     """Whether any one block can take one more labelling, and none exceeds ``largest`` by it."""

@@ -18,10 +18,11 @@ def deferred_interrupt() -> Iterator[Interrupt]:
     Signals belong to the main thread: elsewhere nothing is changed.
     """
     interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    # A handler that was not set from Python (None) could not be put back.
+    if threading.current_thread() is not threading.main_thread() or before is None:
         yield interrupt
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def request(number: int, frame: Any) -> None:
         interrupt.requested = True

@@ -9,7 +9,7 @@ from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
-from taut.solvers.corners import grown, new_corners, no_corners, with_new_blocks
+from taut.solvers.corners import Corners, grown, new_corners, no_corners, with_new_blocks
 from taut.solvers.corrective import (
     cheap_passes,
     corrective_steps,
@@ -23,7 +23,6 @@ from taut.solvers.solution import Solution, describe
 from taut.solvers.state import (
     AVERAGED,
     GLOBAL_GAP,
-    LOSS,
     LOSS_AVERAGE,
     ORACLE_CALLS,
     STEPS,
@@ -79,8 +78,8 @@ class Run:
             ),
             sampler=new_sampler(order, self.n, seed),
             average=np.zeros(problem.dim if solver.averaging else 0),
-            count=np.zeros(4, np.int64),
-            total=np.zeros(4),
+            count=np.zeros(3, np.int64),
+            total=np.zeros(3),
             delta=delta,
             direct=dense_accumulator(v),
             plane=self._plane(delta),
@@ -104,6 +103,12 @@ class Run:
         if keep not in ("dual", "primal"):
             raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
         n_before = len(earlier.state.ell)
+        if n_before > self.n or self.problem.fingerprint(n_before) != earlier.fingerprint:
+            raise ValueError(
+                "warm_start: the training data or the loss differ from those of the earlier "
+                "solution, so its dual point proves nothing here; start cold (warm_start=False), "
+                "or use partial_fit to add examples"
+            )
         self.problem.copy_dual(earlier.state.mu, self.state.mu)
         self.state.ell[:n_before] = earlier.state.ell
         if self.solver.keeps_alpha:
@@ -111,7 +116,10 @@ class Run:
         if keep == "primal" and earlier.C < self.C:
             shrink = in_mode(shrink_toward_truth, self.problem)
             shrink(self.problem, self.state, earlier.C / self.C, n_before)
-        self.state.total[LOSS] = self.importance @ self.state.ell
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Recompute the weights from the dual point."""
         in_mode(rebuild_weights, self.problem)(self.problem, self.state, self.C, self.n)
 
     def _continue_corners(self, earlier: Solution) -> None:
@@ -124,9 +132,18 @@ class Run:
         corners = earlier.state.corners
         if not now.keeps_gram:
             corners = corners._replace(gram=np.zeros(0))
+        if not self.problem.is_compiled:
+            self._hold_labels(corners)
         corners = with_new_blocks(self.problem, corners, self.lengths, len(earlier.state.ell))
         scratch = new_scratch(2 * int(corners.used[3]) + 32)
         self.state = self.state._replace(corners=corners, scratch=scratch)
+
+    def _hold_labels(self, corners: Corners) -> None:
+        """The earlier solution and this run both remember these labels."""
+        for i, slot in enumerate(corners.head):
+            while slot >= 0:
+                self.problem.hold(i, corners.labels[corners.label_at[slot] :])
+                slot = corners.following[slot]
 
     def compile(self) -> None:
         """Run every kernel on nothing, so that compilation is not counted as training."""
@@ -134,6 +151,11 @@ class Run:
             return
         self.oracle.run(self.state.w, self.state.mu, nothing=True)
         if isinstance(self.solver, FrankWolfe):
+            oracle, state = self.oracle, self.state
+            nothing = dense_accumulator(np.zeros(self.problem.dim))
+            step = in_mode(fw_step, self.problem)
+            step(self.problem, state, self.C, 0.0, oracle.labels, oracle.label_at[:0], nothing)
+            state.count[:] = 0
             return
         self._block_steps(0)
         if self.solver.keeps_gram:
@@ -221,9 +243,10 @@ class Run:
         )
 
     def certify_average(self, point: Point) -> Certificate:
-        self.oracle_is_fresh = False
+        """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
         self.state.count[ORACLE_CALLS] += self.n
-        return certify(self.oracle, self.importance, point, self.C)
+        oracle = OraclePass(self.problem, len(self.oracle.works))
+        return certify(oracle, self.importance, point, self.C)
 
 
 @compiled

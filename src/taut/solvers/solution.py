@@ -59,6 +59,7 @@ class Solution:
     scale: float  # the objective at w = 0
     returned: str  # "last", "average" or "earlier": which iterate w is
     solver: Any
+    fingerprint: str = field(repr=False)  # of the problem
     state: Any = field(repr=False)  # for warm starts
 
     @property

@@ -17,6 +17,7 @@ from taut.solvers.interrupt import Interrupt, deferred_interrupt
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.run import Bounds, Run, Solver
 from taut.solvers.solution import HISTORY, Solution, Status
+from taut.solvers.state import ORACLE_CALLS
 
 NO_GAPS = np.zeros(0)
 Callback = Callable[[np.record], bool | None]
@@ -100,6 +101,8 @@ class _Loop:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
         self.worst = run.problem.worst_losses()
+        if not (run.problem.is_compiled or best.rows):
+            run.state.count[ORACLE_CALLS] += run.n  # a Python model finds them by its oracle
         self.scale = float(run.importance @ self.worst) / run.n
         if not self.scale > 0:
             raise ValueError(
@@ -129,6 +132,7 @@ class _Loop:
             scale=self.scale,
             returned=best.returned,
             solver=run.solver,
+            fingerprint=run.problem.fingerprint(),
             state=run.state,
         )
 
@@ -151,9 +155,11 @@ class _Loop:
             return certificate
         certificate = run.certify()
         if earlier is not None:
-            last = earlier.history[-1]
-            same = np.allclose(certificate[:2], (last.primal, last.dual), rtol=1e-9, atol=0.0)
-            if same and earlier.C == run.C:
+            before = earlier.state
+            same_box = np.array_equal(before.lower, run.state.lower) and np.array_equal(
+                before.upper, run.state.upper
+            )
+            if earlier.C == run.C and len(before.ell) == run.n and same_box:
                 # The same problem again: what was proved of it still holds.
                 self.best.consider(
                     Certificate(earlier.primal, earlier.dual, NO_GAPS), earlier.w, "last"

@@ -19,9 +19,9 @@ from taut.solvers.corners import Corners
 from taut.solvers.sampling import Sampler
 
 # positions in State.count
-STEPS, ORACLE_CALLS, CACHE_HITS, AVERAGED = 0, 1, 2, 3
+STEPS, ORACLE_CALLS, AVERAGED = 0, 1, 2
 # positions in State.total
-LOSS, GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM = 0, 1, 2, 3
+GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM = 0, 1, 2
 
 
 class State(NamedTuple):
@@ -54,7 +54,6 @@ def move(state, delta, scale, step, loss_change):
     only where w does.
     """
     add_to(delta, -scale * step, state.v)
-    state.total[LOSS] += loss_change
     if state.average.size > 0:
         k = float(state.count[AVERAGED])
         factor = 0.5 * k * (k - 1.0)

@@ -107,6 +107,13 @@ class DenseFeatures(NamedTuple):
         x = features.rows[node]
         add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
 
+    def n_nodes(features) -> int:
+        return len(features.rows)
+
+    def of_first(features, nodes: int) -> tuple:
+        """The arrays that describe the first nodes."""
+        return (features.rows[:nodes],)
+
     def dim(features, n_states: int) -> int:
         return features.rows.shape[1] * n_states
 
@@ -154,6 +161,14 @@ class SparseFeatures(NamedTuple):
         for position in range(features.indptr[node], features.indptr[node + 1]):
             entry = features.indices[position] * n_states + k
             push(delta, entry, amount * features.data[position])
+
+    def n_nodes(features) -> int:
+        return len(features.indptr) - 1
+
+    def of_first(features, nodes: int) -> tuple:
+        """The arrays that describe the first nodes."""
+        entries = features.indptr[nodes]
+        return (features.indptr[: nodes + 1], features.indices[:entries], features.data[:entries])
 
     def dim(features, n_states: int) -> int:
         return features.n_features * n_states
@@ -225,6 +240,20 @@ class ObservedFeatures(NamedTuple):
             entry = _entry_of(features, features.indices[position], k, n_states)
             if entry >= 0:
                 push(delta, entry, amount * features.data[position])
+
+    def n_nodes(features) -> int:
+        return len(features.indptr) - 1
+
+    def of_first(features, nodes: int) -> tuple:
+        """The arrays that describe the first nodes."""
+        entries = features.indptr[nodes]
+        return (
+            features.indptr[: nodes + 1],
+            features.indices[:entries],
+            features.data[:entries],
+            features.weight_pointer,
+            features.weight_state,
+        )
 
     def dim(features, n_states: int) -> int:
         return features.weight_state.size

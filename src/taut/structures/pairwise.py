@@ -267,10 +267,16 @@ class Pairwise(NamedTuple):
             n=len(lengths),
         )
 
+    def check_steps(problem, step_features: np.ndarray | None) -> None:
+        """Other examples must have as many step features as these."""
+        fitted = problem.n_step if problem.step_features.size else 0
+        given = 0 if step_features is None or not step_features.size else step_features.shape[1]
+        if fitted != given:
+            raise ValueError(f"there are {given} step features, the model was fitted with {fitted}")
+
     def extended(problem, more: "Pairwise") -> "Pairwise":
         """This problem followed by the examples of another; weights and costs stay this one's."""
-        if bool(more.step_features.size) != bool(problem.step_features.size):
-            raise ValueError("step features must be given for all examples, or for none")
+        problem.check_steps(more.step_features)
 
         def both(name: str) -> np.ndarray:
             return np.concatenate([getattr(problem, name), getattr(more, name)])
@@ -287,17 +293,33 @@ class Pairwise(NamedTuple):
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
+            raise ValueError("marginals must be finite numbers")
         target[: source.size] = source
 
     def dual_array(problem, mu: np.ndarray) -> np.ndarray:
         return mu
 
-    def fingerprint(problem) -> str:
-        """A hash of data, labels and losses."""
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A hash of data, labels and losses of the first n examples (all by default)."""
+        n = problem.n if n is None else n
+        nodes = int(problem.pointer[n])
         digest = hashlib.blake2b(digest_size=16)
-        for value in (*problem.features, *problem[1:]):
-            digest.update(np.ascontiguousarray(value).tobytes())
+        for value in (
+            *problem.features.of_first(nodes),
+            problem.pointer[: n + 1],
+            problem.truth[:nodes],
+            problem.cost,
+            problem.loss_scale[:n],
+            problem.importance[:n],
+            problem.step_features[:nodes],
+            np.array([problem.n_states, problem.n_step, problem.dim]),
+        ):
+            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        """One more holder of labelling ``y``; it is data, there is nothing to count."""
 
     def new_work(problem) -> Work:
         longest, n_states = problem.longest, problem.n_states
@@ -330,6 +352,28 @@ class Pairwise(NamedTuple):
         return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])
 
 
+def _check_nodes(
+    features: Features,
+    pointer: np.ndarray,
+    truth: np.ndarray,
+    n_states: int,
+    step_features: np.ndarray | None,
+) -> None:
+    """Compiled code trusts these arrays."""
+    nodes = features.n_nodes()
+    if len(truth) != nodes or pointer[-1] != nodes:
+        raise ValueError(
+            f"there are {nodes} rows of features, {len(truth)} labels, and lengths that add up to "
+            f"{pointer[-1]}; all three must agree"
+        )
+    if len(pointer) < 2 or np.diff(pointer).min() < 1:
+        raise ValueError("every example needs at least one node, and there must be an example")
+    if truth.min() < 0 or truth.max() >= n_states:
+        raise ValueError(f"labels must be numbers from 0 to {n_states - 1}")
+    if step_features is not None and step_features.size and len(step_features) != nodes:
+        raise ValueError(f"there are {len(step_features)} rows of step features for {nodes} nodes")
+
+
 def pairwise_problem(
     features: Features,
     pointer: np.ndarray,
@@ -345,11 +389,19 @@ def pairwise_problem(
 ) -> Pairwise:
     """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
     n = len(pointer) - 1
+    _check_nodes(features, pointer, truth, n_states, step_features)
     n_step = 0
     if step_features is None:
         step_features = np.zeros((0, 0))
     else:
         n_step = step_features.shape[1] if step_features.size else 1
+    for name, values, size in (
+        ("cost", cost, (n_states, n_states)),
+        ("loss_scale", loss_scale, (n,)),
+        ("importance", importance, (n,)),
+    ):
+        if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
+            raise ValueError(f"{name} must have shape {size} and no negative entries")
     sizes = [bias * n_states, boundary * n_states, boundary * n_states, n_step * n_states**2]
     ends = np.cumsum([features.dim(n_states), *sizes])
     bias_at, begin_at, end_at, step_at = (
