@@ -3,6 +3,7 @@
 The complete example of the page "How a solver sees a problem".
 """
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -157,9 +158,21 @@ class Ordinal(NamedTuple):
     def worst_losses(problem) -> np.ndarray:
         return np.maximum(problem.truth, problem.n_grades - 1 - problem.truth).astype(float)
 
+    def held_at_zero(problem) -> np.ndarray:
+        """Weights that must stay zero: none."""
+        return np.zeros(0, np.int64)
+
+    # --- what warm starts need as well ---
+
     def copy_dual(problem, source, target) -> None:
-        """Copy the dual of the first examples: what a warm start needs."""
+        """Copy the dual of the first examples."""
         target[: len(source)] = source
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A hash of the first n examples: a dual point proves nothing of other ones."""
+        n = problem.n if n is None else n
+        parts = (problem.rows[:n], problem.truth[:n], problem.importance[:n])
+        return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
 
 
 def ordinal_problem(rows: np.ndarray, truth: np.ndarray) -> Ordinal:

@@ -44,7 +44,7 @@ def chain_problem(
         truth,
         n_states,
         cost=cost,
-        loss_scale=1.0 / np.asarray(lengths) if normalize else None,
+        loss_scale=1.0 / np.maximum(lengths, 1) if normalize else None,
         importance=importance,
         bias=bias,
         boundary=boundary,

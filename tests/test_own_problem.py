@@ -1,0 +1,67 @@
+"""The compiled problem of one's own from the documentation, as a reader would use it."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taut import BCFW, PythonProblem, solve
+
+SOURCE = Path(__file__).parents[1] / "docs" / "ordinal.py"
+
+
+@pytest.fixture(scope="module")
+def ordinal():
+    spec = importlib.util.spec_from_file_location("ordinal", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    return X, np.clip((X @ [1.0, -0.5, 0.2] + 2).round(), 0, 3).astype(int)
+
+
+class Grades:
+    """The same model in plain Python."""
+
+    def joint_feature(self, x, y):
+        return np.concatenate([y * x, -(np.arange(1, 4) <= y).astype(float)])
+
+    def loss(self, y, z):
+        return float(abs(y - z))
+
+    def oracle(self, w, x, y):
+        return max(range(4), key=lambda z: abs(y - z) + w @ self.joint_feature(x, z))
+
+    def predict(self, w, x):
+        return max(range(4), key=lambda z: w @ self.joint_feature(x, z))
+
+
+def test_compiled_interpreted_and_plain_python_agree(ordinal):
+    X, y = data()
+    problem = ordinal.ordinal_problem(X, y)
+    solver = BCFW(direction="pairwise")
+    compiled = solve(problem, solver, C=0.3, tol=1e-4)
+
+    class Interpreted(ordinal.Ordinal):
+        is_compiled = False
+
+    np.testing.assert_array_equal(
+        solve(Interpreted(*problem), solver, C=0.3, tol=1e-4).w, compiled.w
+    )
+    plain = solve(PythonProblem(Grades(), X, y.tolist()), solver, C=0.3, tol=1e-4)
+    assert max(plain.dual, compiled.dual) <= min(plain.primal, compiled.primal) + 1e-14
+
+
+def test_a_foreign_class_leaves_the_cache_alone(ordinal):
+    """A cached kernel of a class that other processes cannot import would break them all."""
+    from taut._compile import CACHE_DIRECTORY
+
+    X, y = data()
+    solve(ordinal.ordinal_problem(X, y), BCFW(direction="pairwise"), C=0.3, max_passes=1)
+    for index in CACHE_DIRECTORY.rglob("*.nbi"):
+        assert b"ordinal" not in index.read_bytes()
