@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from taut.structures.build import pairwise_problem
 from taut.structures.features import node_features, observed_features
-from taut.structures.pairwise import Pairwise, pairwise_problem
+from taut.structures.pairwise import Pairwise
 
 
 def chain_problem(

@@ -13,6 +13,9 @@ A chain has steps, a multiclass problem is one node without. Weights are laid ou
 A point of the marginal polytope is kept as what the objective can see of it (its *image*): node
 marginals (T, K), then the feature-weighted sum of step marginals (F, K, K). The dual block of an
 example is that many numbers, never a dense weight vector.
+
+The methods in the first half of the class are compiled where a solver is (see
+:mod:`taut._compile`); the helpers they share are in ``pairwise_kernels``.
 """
 
 import hashlib
@@ -20,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
 from taut.accumulator import Accumulator, dense_accumulator, new_accumulator, push
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.structures.features import (
@@ -31,7 +33,18 @@ from taut.structures.features import (
     joined,
     node_score,
     node_scores,
-    push_node,
+)
+from taut.structures.pairwise_kernels import (
+    add_image,
+    add_row,
+    biases,
+    block_start,
+    fill_truth,
+    push_label,
+    shift_step,
+    step_score,
+    step_scores,
+    total_score,
 )
 
 NO_STEP = np.zeros(0)
@@ -75,13 +88,13 @@ class Pairwise(NamedTuple):
         node_scores(problem.features, w, first, length, theta)
         if problem.bias_at >= 0:
             for t in range(length):
-                _add_row(w, problem.bias_at, theta[t])
+                add_row(w, problem.bias_at, theta[t])
         if problem.begin_at >= 0:
-            _add_row(w, problem.begin_at, theta[0])
+            add_row(w, problem.begin_at, theta[0])
         if problem.end_at >= 0:
-            _add_row(w, problem.end_at, theta[length - 1])
+            add_row(w, problem.end_at, theta[length - 1])
         if problem.n_step > 0:
-            _step_scores(problem, w, first, length, work.pair)
+            step_scores(problem, w, first, length, work.pair)
 
     def add_loss(problem, i, work):
         first = problem.pointer[i]
@@ -96,19 +109,19 @@ class Pairwise(NamedTuple):
             value = viterbi(work.theta, work.pair, length, work.best, work.reach, y)
         else:
             value = independent_argmax(work.theta, length, y)
-        return value - _total(problem, work, problem.truth[problem.pointer[i] :], length)
+        return value - total_score(problem, work, problem.truth[problem.pointer[i] :], length)
 
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
-        return _total(problem, work, y, length) - _total(
+        return total_score(problem, work, y, length) - total_score(
             problem, work, problem.truth[first:], length
         )
 
     def block_value(problem, w, i, work, mu):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
-        at = _block_start(problem, i)
+        at = block_start(problem, i)
         total = 0.0
         for t in range(length):
             total += dot(mu[at : at + problem.n_states], work.theta[t])
@@ -116,7 +129,7 @@ class Pairwise(NamedTuple):
         if problem.n_step > 0:
             steps = problem.n_step * problem.n_states * problem.n_states
             total += dot(mu[at : at + steps], w[problem.step_at : problem.step_at + steps])
-        return total - _total(problem, work, problem.truth[first:], length)
+        return total - total_score(problem, work, problem.truth[first:], length)
 
     def label_loss(problem, i, y):
         first = problem.pointer[i]
@@ -126,7 +139,7 @@ class Pairwise(NamedTuple):
         return problem.loss_scale[i] * total
 
     def begin_change(problem, i, mu, keep, work):
-        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
+        block = mu[block_start(problem, i) : block_start(problem, i + 1)]
         change = work.change
         if keep == 0.0:
             for j in range(block.size):
@@ -137,7 +150,7 @@ class Pairwise(NamedTuple):
 
     def add_corner(problem, i, y, amount, work):
         first = problem.pointer[i]
-        _add_corner(problem, first, problem.pointer[i + 1] - first, y, amount, work.change)
+        add_image(problem, first, problem.pointer[i + 1] - first, y, amount, work.change)
 
     def project(problem, i, work, amount, delta):
         first = problem.pointer[i]
@@ -147,7 +160,7 @@ class Pairwise(NamedTuple):
             row = work.change[t * n_states : (t + 1) * n_states]
             for k in range(n_states):
                 if row[k] != 0.0:
-                    _push_label(problem, delta, first, length, t, k, amount * row[k])
+                    push_label(problem, delta, first, length, t, k, amount * row[k])
         if problem.n_step > 0:
             at = length * n_states
             steps = work.change[at : at + problem.n_step * n_states * n_states]
@@ -156,7 +169,7 @@ class Pairwise(NamedTuple):
                     push(delta, problem.step_at + j, amount * steps[j])
 
     def advance(problem, i, mu, step, work):
-        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
+        block = mu[block_start(problem, i) : block_start(problem, i + 1)]
         add_scaled(work.change[: block.size], step, block)
 
     def begin_margins(problem, i, work):
@@ -181,11 +194,11 @@ class Pairwise(NamedTuple):
             if differs:
                 if known[t, true] != visit:
                     theta[t, true] = node_score(features, w, first + t, true, n_states)
-                    theta[t, true] += _biases(problem, w, t, length, true)
+                    theta[t, true] += biases(problem, w, t, length, true)
                     known[t, true] = visit
                 if known[t, other] != visit:
                     theta[t, other] = node_score(features, w, first + t, other, n_states)
-                    theta[t, other] += _biases(problem, w, t, length, other)
+                    theta[t, other] += biases(problem, w, t, length, other)
                     known[t, other] = visit
                 total += theta[t, true] - theta[t, other]
             if has_steps and t > 0 and (differs or differed):
@@ -194,8 +207,8 @@ class Pairwise(NamedTuple):
                     total -= steps[y[t - 1] * n_states + other]
                 else:
                     e = problem.step_features[first + t - 1]
-                    total += _step_score(steps, e, truth[t - 1] * n_states + true, n_states)
-                    total -= _step_score(steps, e, y[t - 1] * n_states + other, n_states)
+                    total += step_score(steps, e, truth[t - 1] * n_states + true, n_states)
+                    total -= step_score(steps, e, y[t - 1] * n_states + other, n_states)
             differed = differs
         return total
 
@@ -203,14 +216,14 @@ class Pairwise(NamedTuple):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
         n_states = problem.n_states
-        at = _block_start(problem, i)
+        at = block_start(problem, i)
         for t in range(length):
             true, other = problem.truth[first + t], y[t]
             if true != other:
                 mu[at + t * n_states + true] -= amount
                 mu[at + t * n_states + other] += amount
-                _push_label(problem, delta, first, length, t, true, scale * amount)
-                _push_label(problem, delta, first, length, t, other, -scale * amount)
+                push_label(problem, delta, first, length, t, true, scale * amount)
+                push_label(problem, delta, first, length, t, other, -scale * amount)
             if t > 0 and problem.n_step > 0:
                 before, other_before = problem.truth[first + t - 1], y[t - 1]
                 if true != other or before != other_before:
@@ -220,8 +233,8 @@ class Pairwise(NamedTuple):
                         if problem.step_features.size
                         else NO_STEP
                     )
-                    _shift_step(problem, before * n_states + true, e, -amount, scale, block, delta)
-                    _shift_step(
+                    shift_step(problem, before * n_states + true, e, -amount, scale, block, delta)
+                    shift_step(
                         problem, other_before * n_states + other, e, amount, scale, block, delta
                     )
 
@@ -251,8 +264,8 @@ class Pairwise(NamedTuple):
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth."""
-        mu = np.zeros(int(_block_start(problem, problem.n)))
-        _fill_truth(problem, mu)
+        mu = np.zeros(int(block_start(problem, problem.n)))
+        fill_truth(problem, mu)
         return mu
 
     def for_prediction(
@@ -350,195 +363,3 @@ class Pairwise(NamedTuple):
         """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
         per_node = problem.cost.max(axis=1)[problem.truth]
         return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])
-
-
-def _check_nodes(
-    features: Features,
-    pointer: np.ndarray,
-    truth: np.ndarray,
-    n_states: int,
-    step_features: np.ndarray | None,
-) -> None:
-    """Compiled code trusts these arrays."""
-    nodes = features.n_nodes()
-    if len(truth) != nodes or pointer[-1] != nodes:
-        raise ValueError(
-            f"there are {nodes} rows of features, {len(truth)} labels, and lengths that add up to "
-            f"{pointer[-1]}; all three must agree"
-        )
-    if len(pointer) < 2 or np.diff(pointer).min() < 1:
-        raise ValueError("every example needs at least one node, and there must be an example")
-    if truth.min() < 0 or truth.max() >= n_states:
-        raise ValueError(f"labels must be numbers from 0 to {n_states - 1}")
-    if step_features is not None and step_features.size and len(step_features) != nodes:
-        raise ValueError(f"there are {len(step_features)} rows of step features for {nodes} nodes")
-
-
-def pairwise_problem(
-    features: Features,
-    pointer: np.ndarray,
-    truth: np.ndarray,
-    n_states: int,
-    *,
-    cost: np.ndarray | None,
-    loss_scale: np.ndarray | None,
-    importance: np.ndarray | None,
-    bias: bool,
-    boundary: bool,
-    step_features: np.ndarray | None,
-) -> Pairwise:
-    """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
-    n = len(pointer) - 1
-    _check_nodes(features, pointer, truth, n_states, step_features)
-    n_step = 0
-    if step_features is None:
-        step_features = np.zeros((0, 0))
-    else:
-        n_step = step_features.shape[1] if step_features.size else 1
-    for name, values, size in (
-        ("cost", cost, (n_states, n_states)),
-        ("loss_scale", loss_scale, (n,)),
-        ("importance", importance, (n,)),
-    ):
-        if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
-            raise ValueError(f"{name} must have shape {size} and no negative entries")
-    sizes = [bias * n_states, boundary * n_states, boundary * n_states, n_step * n_states**2]
-    ends = np.cumsum([features.dim(n_states), *sizes])
-    bias_at, begin_at, end_at, step_at = (
-        int(end) if size else -1 for end, size in zip(ends[:-1], sizes, strict=True)
-    )
-    return Pairwise(
-        features,
-        pointer,
-        truth,
-        1.0 - np.eye(n_states) if cost is None else cost,
-        np.ones(n) if loss_scale is None else np.ascontiguousarray(loss_scale, np.float64),
-        np.ones(n) if importance is None else np.ascontiguousarray(importance, np.float64),
-        np.ascontiguousarray(step_features, np.float64),
-        n_states,
-        n_step,
-        bias_at,
-        begin_at,
-        end_at,
-        step_at,
-        n,
-        int(ends[-1]),
-    )
-
-
-@both_modes
-def _block_start(problem, i):
-    """Where the dual block of example i begins."""
-    steps = problem.n_step * problem.n_states * problem.n_states
-    return problem.pointer[i] * problem.n_states + i * steps
-
-
-@both_modes
-def _step_scores(problem, w, first, length, pair):
-    n_states = problem.n_states
-    matrix = n_states * n_states
-    flat = pair.reshape(-1)
-    at = problem.step_at
-    if problem.step_features.size == 0:
-        for j in range(matrix):
-            flat[j] = w[at + j]
-        return
-    for t in range(length - 1):
-        table = flat[t * matrix : (t + 1) * matrix]
-        table[:] = 0.0
-        for f in range(problem.n_step):
-            add_scaled(
-                w[at + f * matrix : at + (f + 1) * matrix],
-                problem.step_features[first + t, f],
-                table,
-            )
-
-
-@compiled
-def _step_score(steps, e, at, n_states):
-    total = 0.0
-    for f in range(e.size):
-        total += e[f] * steps[at + f * n_states * n_states]
-    return total
-
-
-@both_modes
-def _biases(problem, w, t, length, k):
-    total = 0.0
-    if problem.bias_at >= 0:
-        total += w[problem.bias_at + k]
-    if t == 0 and problem.begin_at >= 0:
-        total += w[problem.begin_at + k]
-    if t == length - 1 and problem.end_at >= 0:
-        total += w[problem.end_at + k]
-    return total
-
-
-@both_modes
-def _push_label(problem, delta, first, length, t, k, amount):
-    """delta += amount * features of label k at position t."""
-    push_node(problem.features, first + t, k, problem.n_states, amount, delta)
-    if problem.bias_at >= 0:
-        push(delta, problem.bias_at + k, amount)
-    if t == 0 and problem.begin_at >= 0:
-        push(delta, problem.begin_at + k, amount)
-    if t == length - 1 and problem.end_at >= 0:
-        push(delta, problem.end_at + k, amount)
-
-
-@both_modes
-def _shift_step(problem, at, e, amount, scale, block, delta):
-    """Add ``amount`` of one step (with features e; constant if empty) to mu_i, and to delta."""
-    if e.size == 0:
-        block[at] += amount
-        push(delta, problem.step_at + at, -scale * amount)
-    for f in range(e.size):
-        entry = at + f * problem.n_states * problem.n_states
-        block[entry] += amount * e[f]
-        push(delta, problem.step_at + entry, -scale * amount * e[f])
-
-
-@both_modes
-def _total(problem, work, y, length):
-    """Score of labelling y under the current scores."""
-    total = 0.0
-    for t in range(length):
-        total += work.theta[t, y[t]]
-    if problem.n_step > 0:
-        shared = work.pair.shape[0] == 1
-        for t in range(length - 1):
-            total += work.pair[0 if shared else t, y[t], y[t + 1]]
-    return total
-
-
-@both_modes
-def _add_corner(problem, first, length, y, amount, change):
-    """change += amount * image of the labelling y."""
-    n_states = problem.n_states
-    for t in range(length):
-        change[t * n_states + y[t]] += amount
-    if problem.n_step > 0:
-        for t in range(length - 1):
-            at = (length + y[t]) * n_states + y[t + 1]
-            if problem.step_features.size == 0:
-                change[at] += amount
-            else:
-                for f in range(problem.n_step):
-                    change[at] += amount * problem.step_features[first + t, f]
-                    at += n_states * n_states
-
-
-@compiled
-def _add_row(w, at, row):
-    added = w[at : at + row.size]
-    for k in range(row.size):
-        row[k] += added[k]
-
-
-@compiled
-def _fill_truth(problem, mu):
-    for i in range(problem.n):
-        first = problem.pointer[i]
-        length = problem.pointer[i + 1] - first
-        block = mu[_block_start(problem, i) : _block_start(problem, i + 1)]
-        _add_corner(problem, first, length, problem.truth[first:], 1.0, block)

@@ -1,0 +1,123 @@
+"""The arithmetic of a pairwise problem in pieces; ``pairwise`` puts them together."""
+
+from taut._compile import both_modes, compiled
+from taut.accumulator import push
+from taut.structures.features import add_scaled, push_node
+
+
+@both_modes
+def block_start(problem, i):
+    """Where the dual block of example i begins."""
+    steps = problem.n_step * problem.n_states * problem.n_states
+    return problem.pointer[i] * problem.n_states + i * steps
+
+
+@both_modes
+def step_scores(problem, w, first, length, pair):
+    n_states = problem.n_states
+    matrix = n_states * n_states
+    flat = pair.reshape(-1)
+    at = problem.step_at
+    if problem.step_features.size == 0:
+        for j in range(matrix):
+            flat[j] = w[at + j]
+        return
+    for t in range(length - 1):
+        table = flat[t * matrix : (t + 1) * matrix]
+        table[:] = 0.0
+        for f in range(problem.n_step):
+            add_scaled(
+                w[at + f * matrix : at + (f + 1) * matrix],
+                problem.step_features[first + t, f],
+                table,
+            )
+
+
+@compiled
+def step_score(steps, e, at, n_states):
+    total = 0.0
+    for f in range(e.size):
+        total += e[f] * steps[at + f * n_states * n_states]
+    return total
+
+
+@both_modes
+def biases(problem, w, t, length, k):
+    total = 0.0
+    if problem.bias_at >= 0:
+        total += w[problem.bias_at + k]
+    if t == 0 and problem.begin_at >= 0:
+        total += w[problem.begin_at + k]
+    if t == length - 1 and problem.end_at >= 0:
+        total += w[problem.end_at + k]
+    return total
+
+
+@both_modes
+def push_label(problem, delta, first, length, t, k, amount):
+    """delta += amount * features of label k at position t."""
+    push_node(problem.features, first + t, k, problem.n_states, amount, delta)
+    if problem.bias_at >= 0:
+        push(delta, problem.bias_at + k, amount)
+    if t == 0 and problem.begin_at >= 0:
+        push(delta, problem.begin_at + k, amount)
+    if t == length - 1 and problem.end_at >= 0:
+        push(delta, problem.end_at + k, amount)
+
+
+@both_modes
+def shift_step(problem, at, e, amount, scale, block, delta):
+    """Add ``amount`` of one step (with features e; constant if empty) to mu_i, and to delta."""
+    if e.size == 0:
+        block[at] += amount
+        push(delta, problem.step_at + at, -scale * amount)
+    for f in range(e.size):
+        entry = at + f * problem.n_states * problem.n_states
+        block[entry] += amount * e[f]
+        push(delta, problem.step_at + entry, -scale * amount * e[f])
+
+
+@both_modes
+def total_score(problem, work, y, length):
+    """Score of labelling y under the current scores."""
+    total = 0.0
+    for t in range(length):
+        total += work.theta[t, y[t]]
+    if problem.n_step > 0:
+        shared = work.pair.shape[0] == 1
+        for t in range(length - 1):
+            total += work.pair[0 if shared else t, y[t], y[t + 1]]
+    return total
+
+
+@both_modes
+def add_image(problem, first, length, y, amount, change):
+    """change += amount * image of the labelling y."""
+    n_states = problem.n_states
+    for t in range(length):
+        change[t * n_states + y[t]] += amount
+    if problem.n_step > 0:
+        for t in range(length - 1):
+            at = (length + y[t]) * n_states + y[t + 1]
+            if problem.step_features.size == 0:
+                change[at] += amount
+            else:
+                for f in range(problem.n_step):
+                    change[at] += amount * problem.step_features[first + t, f]
+                    at += n_states * n_states
+
+
+@compiled
+def add_row(w, at, row):
+    added = w[at : at + row.size]
+    for k in range(row.size):
+        row[k] += added[k]
+
+
+@compiled
+def fill_truth(problem, mu):
+    for i in range(problem.n):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        block = mu[block_start(problem, i) : block_start(problem, i + 1)]
+        add_image(problem, first, length, problem.truth[first:], 1.0, block)
