@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from taut.estimators import ChainSVM as ChainSVM
     from taut.estimators import MulticlassSVM as MulticlassSVM
     from taut.estimators import StructuredSVM as StructuredSVM
+    from taut.estimators import load as load
     from taut.python_problem import PythonProblem as PythonProblem
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from taut.solvers import Solution as Solution
     from taut.solvers import Status as Status
     from taut.solvers import solve as solve
+    from taut.text import Columns as Columns
 
 _HOME = {
     "BCFW": "taut.solvers",
+    "Columns": "taut.text",
     "ChainSVM": "taut.estimators",
     "FrankWolfe": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
@@ -39,6 +42,7 @@ _HOME = {
     "Status": "taut.solvers",
     "StructuredSVM": "taut.estimators",
     "check_problem": "taut.check",
+    "load": "taut.estimators",
     "solve": "taut.solvers",
 }
 __all__ = [*_HOME, "__version__"]

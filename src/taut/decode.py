@@ -11,28 +11,40 @@ from taut.problem import argmax, length, scores
 
 @compiled
 def decode_range(problem, w, work, y, first, last, label_at, labels):
+    """Label some examples; returns the first of which no labelling is possible, -1 if none."""
     for i in range(first, last):
         scores(problem, w, i, work)
-        argmax(problem, w, i, work, y)
+        if argmax(problem, w, i, work, y) == -np.inf:
+            return i
         for t in range(length(problem, i)):
             labels[label_at[i] + t] = y[t]
+    return -1
 
 
 def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    """Labels of all nodes, example after example."""
-    labels = np.zeros(int(problem.pointer[-1]), np.int32)
-    edges = np.linspace(0, problem.n, min(n_threads, problem.n) + 1).astype(int)
+    """Labels of all nodes, example after example.
 
-    def part(k: int) -> None:
+    Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
+    constraints contradict each other.
+    """
+    # Any other kind of array, such as a read-only one, would be compiled for anew.
+    w = np.require(w, np.float64, ["C", "A", "W"])
+    labels = np.zeros(int(problem.pointer[-1]), np.int32)
+    edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)
+
+    def part(k: int) -> int:
         y = np.zeros(problem.longest, np.int32)
         work = problem.new_work()
-        in_mode(decode_range, problem)(
+        return in_mode(decode_range, problem)(
             problem, w, work, y, edges[k], edges[k + 1], problem.pointer, labels
         )
 
     if len(edges) == 2:
-        part(0)
+        stopped_at = [part(0)]
     else:
         with ThreadPoolExecutor(len(edges) - 1) as pool:
-            list(pool.map(part, range(len(edges) - 1)))
+            stopped_at = list(pool.map(part, range(len(edges) - 1)))
+    for i in stopped_at:
+        if i >= 0:
+            raise problem.impossible(i)
     return labels

@@ -49,7 +49,10 @@ def add_loss(problem, i, work):
 
 @generic
 def argmax(problem, w, i, work, y):
-    """Write the best labelling into ``y`` and return its score minus the truth's."""
+    """Write the best labelling into ``y`` and return its score minus the truth's.
+
+    Where constraints leave no labelling at all, which is an error, the value is minus infinity.
+    """
 
 
 @generic

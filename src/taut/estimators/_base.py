@@ -31,12 +31,12 @@ class StructuredEstimator(BaseEstimator):
     callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
     """
 
-    def _train(self, problem: Any, *, continues: bool) -> None:
-        """Solve and set the fitted attributes; ``continues`` starts from ``solution_``."""
+    def _train(self, problem: Any, *, continues: bool, validate: Any = None) -> Solution:
+        """Solve; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
         # Under "auto" a run goes on with the solver it began with.
         again = earlier is not None and self.solver == "auto"
-        solution = solve(
+        return solve(
             problem,
             earlier.solver if earlier is not None and again else self._solver(problem),
             C=self.C,
@@ -53,8 +53,9 @@ class StructuredEstimator(BaseEstimator):
             checkpoint_seconds=self.checkpoint_seconds,
             resume=self.resume,
             progress=bool(self.verbose) if self.verbose is not None else None,
+            validate=validate,
+            patience=getattr(self, "patience", 3),
         )
-        self._store(problem, solution)
 
     def _warn_if_unfinished(self) -> None:
         """To be called last: a warning may be an error, and the model must be whole by then."""

@@ -1,20 +1,15 @@
-"""From what people have (lists of arrays, any labels) to stacked rows and label numbers."""
+"""From what people have (lists of arrays or matrices) to stacked rows."""
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from taut.chain_model import Stacked
 from taut.sequences import Sequences
 
 EXPECTED = "a matrix of numbers with one row per position is expected"
-
-
-class Stacked(NamedTuple):
-    rows: Any  # (n_nodes, n_features) array or CSR matrix
-    lengths: np.ndarray
-    steps: np.ndarray | None  # (n_nodes, F): row t describes the step from t; the last is unused
 
 
 def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
@@ -77,8 +72,7 @@ def _matrix(x: Any, place: str) -> Any:
         return x
     if isinstance(x, list | tuple) and x and isinstance(x[0], dict | str | bytes):
         raise TypeError(
-            f"{place} holds {type(x[0]).__name__} objects; {EXPECTED} "
-            "(scikit-learn's DictVectorizer makes one from dicts)"
+            f"{place} holds {type(x[0]).__name__} objects; {EXPECTED}, as in the other sequences"
         )
     try:
         x = np.asarray(x)
@@ -154,96 +148,3 @@ def _checked_numbers(rows: Any, lengths: np.ndarray, name: str) -> Any:
         f"{name}[{i}] has a value that is NaN or infinite in row {position}; "
         "replace it or leave the sequence out"
     )
-
-
-class LabelCodec:
-    """Numbers for labels, and back as they came: arrays to arrays, lists to lists."""
-
-    def __init__(self, y: Sequence):
-        self.as_arrays = all(isinstance(part, np.ndarray) for part in y)
-        # Labels of different kinds, joined in one array, would all become strings.
-        kinds = {part.dtype.kind for part in y} if self.as_arrays else {"O"}
-        if len(kinds) == 1 and kinds != {"O"}:
-            self.classes = np.unique(np.concatenate(y))
-        else:
-            self.classes = object_array(sorted_if_possible(_label_set(y)))
-        labels = self.classes.tolist()
-        if any(label != label for label in labels):
-            raise ValueError("y has labels that are NaN; leave such sequences out, or name a label")
-        self.number = {label: k for k, label in enumerate(labels)}
-
-    def encode(self, y: Sequence) -> np.ndarray:
-        """Label numbers of all positions; -1 for a label never seen in training."""
-        number = self.number
-        return np.array([number.get(label, -1) for _, label in _labels(y)], np.int32)
-
-    def encode_known(self, y: Sequence) -> np.ndarray:
-        """Label numbers of all positions; all labels must be known."""
-        numbers = self.encode(y)
-        if numbers.min() < 0:
-            i, unknown = next((i, label) for i, label in _labels(y) if label not in self.number)
-            raise ValueError(
-                f"y[{i}] has the label {unknown!r}, which is not one of {self.classes.tolist()}; "
-                "name all labels by classes= at the first call of partial_fit"
-            )
-        return numbers
-
-    def decode(self, numbers: np.ndarray, lengths: np.ndarray) -> list:
-        cuts = np.cumsum(lengths)[:-1]
-        if self.as_arrays:
-            return np.split(self.classes[numbers], cuts)
-        labels = self.classes.tolist()
-        return [[labels[k] for k in part] for part in np.split(numbers, cuts)]
-
-
-def _labels(y: Sequence) -> Iterator[tuple[int, Any]]:
-    """(sequence, label) of all positions; numpy's scalars as Python's."""
-    for i, part in enumerate(y):
-        for label in part.tolist() if isinstance(part, np.ndarray) else part:
-            yield i, label
-
-
-def _label_set(y: Sequence) -> set[Hashable]:
-    found = set()
-    for i, label in _labels(y):
-        try:
-            found.add(label)
-        except TypeError:
-            raise TypeError(
-                f"y[{i}] has the label {label!r}; labels must be hashable: use a tuple, not a "
-                f"{type(label).__name__}"
-            ) from None
-    return found
-
-
-def check_labels(y: Any, lengths: np.ndarray) -> None:
-    """Refuse labels that do not fit the sequences."""
-    if isinstance(y, str | dict | set) or not hasattr(y, "__len__"):
-        raise TypeError(f"y is a {type(y).__name__}; a list of label sequences is expected")
-    if len(y) != len(lengths):
-        raise ValueError(
-            f"X has {len(lengths)} sequences but y has {len(y)}; they must correspond one to one"
-        )
-    for i, part in enumerate(y):
-        if isinstance(part, str | bytes | dict | set) or not hasattr(part, "__len__"):
-            raise TypeError(
-                f"y[{i}] is {part!r}; a list of labels is expected, one per row of X[{i}]"
-            )
-        if isinstance(part, np.ndarray) and part.ndim != 1:
-            raise ValueError(f"y[{i}] has shape {part.shape}; one label per row is expected")
-        if len(part) != lengths[i]:
-            raise ValueError(f"y[{i}] has {len(part)} labels but X[{i}] has {lengths[i]} rows")
-
-
-def sorted_if_possible(labels: set[Hashable]) -> list:
-    try:
-        return sorted(labels)  # type: ignore[type-var]
-    except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
-
-
-def object_array(labels: list) -> np.ndarray:
-    array = np.empty(len(labels), object)
-    for k, label in enumerate(labels):  # numpy would take a list of tuples for a matrix
-        array[k] = label
-    return array

@@ -1,6 +1,8 @@
 """Sequence labelling."""
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,16 +10,25 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from taut.decode import decode
+from taut.chain_file import load_chain, save_chain
+from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps
 from taut.estimators._base import StructuredEstimator
-from taut.estimators._sequences import LabelCodec, Stacked, check_labels, stack
+from taut.estimators._sequences import stack
+from taut.estimators._text import encoded, forced_numbers, new_encoder
+from taut.labels import LabelCodec, check_labels
 from taut.losses import checked_weights, cost_matrix
 from taut.structures.chain import chain_problem
-from taut.structures.features import DenseFeatures, node_features, with_weights_of
+from taut.structures.constraints import InvalidTruth
 from taut.structures.pairwise import Pairwise
+from taut.text.extract import TemplateEncoder
+from taut.text.schemes import Scheme
 
 # Beyond so many weights, features="auto" keeps only the observed ones.
 MOST_WEIGHTS = 50_000_000
+# Parameters that a model file does not keep: they are about a run, or a machine.
+OF_ONE_RUN = {
+    "callback", "warm_start", "checkpoint", "checkpoint_seconds", "resume", "n_jobs", "verbose"
+}  # fmt: skip
 
 
 class ChainSVM(StructuredEstimator):
@@ -41,6 +52,15 @@ class ChainSVM(StructuredEstimator):
         Which weights a sparse attribute has: one for every label, or only for the labels it was
         seen with in training, as CRFsuite does: a tenth of the memory, a little less accurate
         (CoNLL-2000: F1 93.4 instead of 93.6). "auto" is "all" up to 50 million weights.
+    template : str, path or None
+        For text in columns: the features to make of them, by the name of a built-in template
+        ("chunking", "ner", "pos"), a file, or the text of one; see :mod:`taut.text.template`.
+    min_freq : int
+        Attributes of text that fewer training tokens have are left out.
+    scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"} or None
+        Predict only labellings that write spans in this scheme.
+    scheme_in_training : bool
+        Train under the same constraint; the training labels must satisfy it.
     solver : str or solver object
         "auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective", or a :class:`taut.BCFW` or
         :class:`taut.FrankWolfe` with options.
@@ -54,6 +74,8 @@ class ChainSVM(StructuredEstimator):
         Box constraints on the weights: numbers, or arrays of all weights.
     callback : callable or None
         Called with each row of the history; return True to stop.
+    patience : int
+        With held-out data in ``fit``: stop when so many certificates brought no better score.
     warm_start : bool, "dual" or "primal"
         Start from the last solution: True and "dual" keep its dual point, "primal" its weights
         (where C grew).
@@ -67,7 +89,7 @@ class ChainSVM(StructuredEstimator):
 
     Attributes
     ----------
-    classes_, w_, coef_, solution_, n_iter_, n_features_in_
+    classes_, w_, coef_, attributes_, solution_, n_iter_, n_features_in_
 
     Examples
     --------
@@ -87,6 +109,10 @@ class ChainSVM(StructuredEstimator):
         bias: bool = True,
         boundary: bool = True,
         features: str = "auto",
+        template: str | os.PathLike[str] | None = None,
+        min_freq: int = 1,
+        scheme: str | None = None,
+        scheme_in_training: bool = False,
         solver: Any = "auto",
         averaging: bool = False,
         tol: float = 1e-3,
@@ -94,6 +120,7 @@ class ChainSVM(StructuredEstimator):
         time_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
+        patience: int = 3,
         warm_start: bool | str = False,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
@@ -108,6 +135,10 @@ class ChainSVM(StructuredEstimator):
         self.bias = bias
         self.boundary = boundary
         self.features = features
+        self.template = template
+        self.min_freq = min_freq
+        self.scheme = scheme
+        self.scheme_in_training = scheme_in_training
         self.solver = solver
         self.averaging = averaging
         self.tol = tol
@@ -115,6 +146,7 @@ class ChainSVM(StructuredEstimator):
         self.time_limit = time_limit
         self.bounds = bounds
         self.callback = callback
+        self.patience = patience
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -123,31 +155,82 @@ class ChainSVM(StructuredEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "ChainSVM":
-        """Train on sequences ``X`` (matrices with a row per position) with labels ``y``.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> "ChainSVM":
+        """Train on sequences ``X`` with labels ``y``.
 
-        ``X`` is a list of arrays or CSR matrices, a :class:`taut.Sequences`, or a list of pairs
-        (node features, step features) with a row of step features between neighbours.
+        ``X`` is a list of arrays or CSR matrices with a row per position, a
+        :class:`taut.Sequences`, or a list of pairs (node features, step features) with a row of
+        step features between neighbours. Or it is text: a list of sequences of dicts or of lists of
+        strings, or, with a ``template``, of rows of strings such as (word, part of speech).
+
+        With held-out ``X_val, y_val`` every certificate comes with a score there; the weights with
+        the best one are kept, and training stops when ``patience`` certificates brought no better.
         """
         continues = self._checked_warm_start() and hasattr(self, "solution_")
-        stacked = stack(X)
+        if continues and self._fitted is None:
+            raise ValueError(
+                "warm_start: this model was loaded from a file, which holds its weights but not "
+                "the state of its training; fit it without warm_start, or resume a checkpoint"
+            )
+        encoder = new_encoder(X, self.template, self.min_freq)
+        stacked = stack(X) if encoder is None else encoded(encoder, X, learn=True)
         check_labels(y, stacked.lengths)
         codec = LabelCodec(y)
-        if continues and codec.number != self._codec.number:
+        if continues and codec.number != self._model.labels.number:
             raise ValueError("warm_start: the labels differ from those of the last fit")
-        return self._fit(stacked, y, codec, sample_weight, continues)
+        validation = None if X_val is None else (X_val, y_val)
+        return self._fit(stacked, y, codec, encoder, sample_weight, continues, validation)
 
     def _fit(
-        self, stacked: Stacked, y: Any, codec: LabelCodec, sample_weight: Any, continues: bool
+        self,
+        stacked: Stacked,
+        y: Any,
+        codec: LabelCodec,
+        encoder: Encoder | None,
+        sample_weight: Any,
+        continues: bool,
+        validation: tuple[Any, Any] | None = None,
     ) -> "ChainSVM":
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        problem = self._problem(stacked, codec.encode_known(y), codec.classes, weights)
-        self._train(problem, continues=continues)
+        scheme = None if self.scheme is None else Scheme.parse(self.scheme)
+        problem = self._problem(stacked, codec.encode_known(y), codec, weights, scheme)
+
+        def model(solution: Any) -> ChainModel:
+            return ChainModel(codec, problem.layout(), solution, encoder, scheme)
+
+        score = None if validation is None else self._validation(model, encoder, *validation)
+        solution = self._train(problem, continues=continues, validate=score)
         # Only now: a fit that fails leaves the model as it was.
-        self._codec, self.classes_ = codec, codec.classes
+        self._store(problem, solution)
+        self._model = model(solution)
+        self.classes_ = codec.classes
         self.n_features_in_ = stacked.rows.shape[1]
         self._warn_if_unfinished()
         return self
+
+    def _validation(
+        self, model: Callable, encoder: Encoder | None, X_val: Any, y_val: Any
+    ) -> Callable[[np.ndarray], float]:
+        """The score of weights on held-out sequences: the fraction of labels that are right."""
+        text = stack(X_val, name="X_val") if encoder is None else encoded(
+            encoder, X_val, learn=False, name="X_val"
+        )  # fmt: skip
+        check_labels(y_val, text.lengths)
+        truth = model(None).labels.encode(y_val)
+
+        def score(w: np.ndarray) -> float:
+            numbers = model(None).decode(text, n_threads=self._n_threads(), w=w)
+            return float(np.mean(numbers == truth))
+
+        return score
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
@@ -157,23 +240,35 @@ class ChainSVM(StructuredEstimator):
         The new ones start at their true labels, which is always feasible, so the certificate
         covers all sequences seen so far. Labels that will only come later are named by ``classes``
         at the first call; with ``features="observed"``, pairs of attribute and label that were not
-        observed then get no weight later. Class weights stay those of the first call.
+        observed then get no weight later, and attributes of text that were not seen then are
+        ignored. Class weights stay those of the first call.
         """
         if not hasattr(self, "solution_"):
             if classes is None:
                 return self.fit(X, y, sample_weight)
-            stacked = stack(X)
+            encoder = new_encoder(X, self.template, self.min_freq)
+            stacked = stack(X) if encoder is None else encoded(encoder, X, learn=True)
             check_labels(y, stacked.lengths)
             as_arrays = all(isinstance(part, np.ndarray) for part in y)
             codec = LabelCodec([np.asarray(classes) if as_arrays else list(classes)])
-            return self._fit(stacked, y, codec, sample_weight, continues=False)
-        stacked = stack(X, self.n_features_in_)
+            return self._fit(stacked, y, codec, encoder, sample_weight, continues=False)
+        if self._fitted is None:
+            raise ValueError(
+                "this model was loaded from a file, which holds its weights but not its training "
+                "data; partial_fit needs both: fit again on all of the data"
+            )
+        model = self._model
+        stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        stacked = stacked._replace(rows=self._rows_like_fitted(stacked.rows))
-        more = self._problem(stacked, self._codec.encode_known(y), self.classes_, weights)
-        problem = self._fitted.extended(more)
-        self._train(problem, continues=True)
+        stacked = stacked._replace(rows=model.rows_like_fitted(stacked.rows))
+        numbers = model.labels.encode_known(y)
+        problem = self._fitted.extended(
+            self._problem(stacked, numbers, model.labels, weights, model.scheme)
+        )
+        solution = self._train(problem, continues=True)
+        self._store(problem, solution)
+        self._model = replace(model, solution=solution)
         self._warn_if_unfinished()
         return self
 
@@ -181,9 +276,11 @@ class ChainSVM(StructuredEstimator):
         self,
         stacked: Stacked,
         numbers: np.ndarray,
-        classes: np.ndarray,
+        codec: LabelCodec,
         weights: np.ndarray | None,
+        scheme: Scheme | None,
     ) -> Pairwise:
+        classes = codec.classes
         if len(classes) < 2:
             raise ValueError(f"y has one class only, {classes[0]!r}; there is nothing to learn")
         if self.features not in ("auto", "all", "observed"):
@@ -195,59 +292,65 @@ class ChainSVM(StructuredEstimator):
             raise ValueError(
                 f'loss={self.loss!r}; expected "hamming", "hamming-sum" or a cost matrix'
             )
-        return chain_problem(
-            stacked.rows,
-            stacked.lengths,
-            numbers,
-            len(classes),
-            cost=cost_matrix(numbers, classes.tolist(), self.class_weight, given),
-            normalize=not (isinstance(self.loss, str) and self.loss == "hamming-sum"),
-            bias=self.bias,
-            boundary=self.boundary,
-            observed=self._only_observed(stacked.rows, len(classes)),
-            step_features=stacked.steps,
-            importance=weights,
-        )
+        allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
+        try:
+            return chain_problem(
+                stacked.rows,
+                stacked.lengths,
+                numbers,
+                len(classes),
+                cost=cost_matrix(numbers, classes.tolist(), self.class_weight, given),
+                normalize=not (isinstance(self.loss, str) and self.loss == "hamming-sum"),
+                bias=self.bias,
+                boundary=self.boundary,
+                observed=self._only_observed(stacked.rows, len(classes)),
+                step_features=stacked.steps,
+                importance=weights,
+                allowed=allowed if self.scheme_in_training else None,
+            )
+        except InvalidTruth as error:
+            raise error.with_names(classes.tolist()) from None
 
     def _only_observed(self, rows: Any, n_states: int) -> bool:
         if self.features == "auto":
             return sparse.issparse(rows) and rows.shape[1] * n_states > MOST_WEIGHTS
         return self.features == "observed"
 
-    def _rows_like_fitted(self, rows: Any) -> Any:
-        """Rows as the model was fitted with, dense or sparse."""
-        if isinstance(self._fitted.features, DenseFeatures):
-            return rows.toarray() if sparse.issparse(rows) else rows
-        return rows if sparse.issparse(rows) else sparse.csr_array(rows)
-
     def _store(self, problem: Pairwise, solution: Any) -> None:
         super()._store(problem, solution)
-        self._fitted = problem
+        self._fitted: Pairwise | None = problem
 
-    def predict(self, X: Any) -> list:
-        """The best labelling of each sequence: arrays if y was arrays in ``fit``, else lists."""
+    def _stacked(self, X: Any) -> Stacked:
+        encoder = self._model.encoder
+        if encoder is None:
+            return stack(X, self.n_features_in_)
+        return encoded(encoder, X, learn=False)
+
+    def predict(self, X: Any, forced: Any = None) -> list:
+        """The best labelling of each sequence: arrays if y was arrays in ``fit``, else lists.
+
+        ``forced`` has a list for each sequence, of labels that positions must have, None where any
+        label will do; None for a sequence without such.
+        """
         check_is_fitted(self)
-        stacked = stack(X, self.n_features_in_)
-        return self._codec.decode(self._predict_numbers(stacked), stacked.lengths)
+        stacked = self._stacked(X)
+        labels = self._model.labels
+        numbers = self._model.decode(
+            stacked, forced_numbers(forced, labels, stacked.lengths), self._n_threads()
+        )
+        return labels.decode(numbers, stacked.lengths)
 
-    def _predict_numbers(self, stacked: Stacked) -> np.ndarray:
-        fitted = self._fitted
-        fitted.check_steps(stacked.steps)
-        features = with_weights_of(
-            node_features(self._rows_like_fitted(stacked.rows)), fitted.features
-        )
-        return decode(
-            fitted.for_prediction(features, stacked.lengths, stacked.steps),
-            self.w_,
-            self._n_threads(),
-        )
+    def predict_single(self, x: Any, forced: Any = None) -> Any:
+        """The best labelling of one sequence."""
+        return self.predict([x], None if forced is None else [forced])[0]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Fraction of positions labelled correctly; labels unseen in training count as errors."""
         check_is_fitted(self)
-        stacked = stack(X, self.n_features_in_)
+        stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
-        right = self._predict_numbers(stacked) == self._codec.encode(y)
+        numbers = self._model.decode(stacked, n_threads=self._n_threads())
+        right = numbers == self._model.labels.encode(y)
         weights = checked_weights(sample_weight, len(stacked.lengths))
         return float(
             np.average(
@@ -255,48 +358,75 @@ class ChainSVM(StructuredEstimator):
             )
         )
 
+    # --- files ----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, to be read by :func:`taut.load`; see the page on model
+        files. The training data and the state of the solver are not in it."""
+        check_is_fitted(self)
+        options = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in OF_ONE_RUN and (value is None or isinstance(value, str | int | float))
+        }
+        if isinstance(self._model.encoder, TemplateEncoder):
+            # Its text, because the file it came from may not be where the model is loaded.
+            options["template"] = self._model.encoder.template.text
+        save_chain(self._model, path, options)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "ChainSVM":
+        """The estimator that was saved, ready to predict; loading executes nothing."""
+        model, header = load_chain(path)
+        known = cls._get_param_names()
+        clf = cls(**{name: value for name, value in header["options"].items() if name in known})
+        clf._fitted, clf._model = None, model
+        clf.solution_, clf.w_ = model.solution, model.w
+        clf.n_iter_ = int(np.ceil(model.solution.passes))
+        clf.classes_ = model.labels.classes
+        clf.n_features_in_ = model.n_features
+        return clf
+
     # --- the weights by name ------------------------------------------------------------------
 
     @property
     def coef_(self) -> Any:
         """Weights of the node features, (n_classes, n_features); sparse if only observed ones."""
         check_is_fitted(self)
-        problem = self._fitted
-        node_weights = self.w_[: problem.features.dim(problem.n_states)]
-        return problem.features.weight_matrix(node_weights, problem.n_states).T
+        return self._model.node_weights().T
 
     @property
     def intercept_(self) -> np.ndarray:
-        return self._group(self._fitted.bias_at)
+        return self._model.label_weights(self._model.layout.bias_at)
 
     @property
     def begin_(self) -> np.ndarray:
-        return self._group(self._fitted.begin_at)
+        return self._model.label_weights(self._model.layout.begin_at)
 
     @property
     def end_(self) -> np.ndarray:
-        return self._group(self._fitted.end_at)
-
-    def _group(self, at: int) -> np.ndarray:
-        size = self._fitted.n_states
-        return self.w_[at : at + size] if at >= 0 else np.zeros(size)
+        return self._model.label_weights(self._model.layout.end_at)
 
     @property
     def transitions_(self) -> np.ndarray:
         """Weights of steps, (n_classes, n_classes), or (n_step_features, ...) if there are such."""
         check_is_fitted(self)
-        problem = self._fitted
-        shape = (problem.n_step, problem.n_states, problem.n_states)
-        weights = self.w_[problem.step_at :].reshape(shape)
-        return weights if problem.step_features.size else weights[0]
+        weights = self._model.step_weights()
+        return weights if self._model.has_step_features else weights[0]
+
+    @property
+    def attributes_(self) -> list:
+        """The names of the features: attributes of text, or numbers of columns."""
+        check_is_fitted(self)
+        return list(self._model.attribute_names())
 
     @property
     def state_features_(self) -> dict:
-        """{(feature number, label): weight} of the non-zero weights."""
+        """{(attribute, label): weight} of the non-zero weights."""
         matrix = sparse.coo_array(self.coef_)
-        labels = self.classes_.tolist()
+        labels, names = self.classes_.tolist(), self.attributes_
         return {
-            (int(f), labels[k]): float(value)
+            (names[f], labels[k]): float(value)
             for k, f, value in zip(*matrix.coords, matrix.data, strict=True)
             if value != 0.0
         }

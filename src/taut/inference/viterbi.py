@@ -12,6 +12,9 @@ which is a vectorised maximum over contiguous rows. Back-pointers are not stored
 the first ``k`` that attains ``reach`` is looked for, which stops early and hardly ever surprises
 the branch predictor. Among equal scores the lowest last label wins, then the lowest label before
 it, and so on.
+
+A score of minus infinity forbids a label or a step. The value is minus infinity exactly if every
+labelling is forbidden; then ``y`` holds labels that mean nothing.
 """
 
 from taut._compile import compiled

@@ -6,7 +6,6 @@ fingerprint, solver, C, history. A checkpoint of other data or another solver is
 
 import hashlib
 import json
-import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from taut._atomic import atomic_write
 from taut.solvers.certificate import Certificate, Point, certify
 from taut.solvers.corners import are_sound, are_weights
 from taut.solvers.corrective import new_scratch
@@ -46,12 +46,24 @@ class Best:
     w: np.ndarray = field(default_factory=lambda: np.zeros(0))
     returned: str = "last"
     seconds: float = 0.0
+    lowest: float = np.inf  # of all objectives seen, also of weights with a lower score
+    score: float = -np.inf  # of w on held-out data
+    checks_since: int = 0  # since w was found
 
-    def consider(self, certificate: Certificate, w: np.ndarray, name: str) -> None:
-        """Keep the weights with the lowest objective; every dual value is a valid bound."""
+    def consider(
+        self, certificate: Certificate, w: np.ndarray, name: str, score: float = -np.inf
+    ) -> None:
+        """Keep the weights with the best score, and among these the lowest objective.
+
+        Every dual value is a valid bound.
+        """
         self.dual = max(self.dual, certificate.dual)
-        if certificate.primal <= self.primal:
-            self.primal, self.returned, self.w = certificate.primal, name, w.copy()
+        self.lowest = min(self.lowest, certificate.primal)
+        if (score, -certificate.primal) >= (self.score, -self.primal):
+            if score > self.score:
+                self.checks_since = 0
+            self.score, self.primal, self.returned = score, certificate.primal, name
+            self.w = w.copy()
         elif name == "last":
             self.returned = "earlier"
 
@@ -88,15 +100,8 @@ class Checkpoint:
         header = json.dumps({**self.identity, **about})
         arrays = {**dict(_flatten(run.state)), "best_w": best.w}
         arrays["mu"] = run.problem.dual_array(run.state.mu)
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
-            with open(temporary, "wb") as file:
-                np.savez(file, header=np.array(header), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_write(self.path) as file:
+            np.savez(file, header=np.array(header), **arrays)
         self.saved_at = time.perf_counter()
 
     def load(self, run: Any) -> Best | None:
@@ -114,6 +119,9 @@ class Checkpoint:
                 w=arrays.pop("best_w"),
                 returned=str(header["returned"]),
                 seconds=float(header["seconds"]),
+                lowest=float(header["lowest"]),
+                score=float(header["score"]),
+                checks_since=int(header["checks_since"]),
             )
         except Exception as error:  # a damaged archive raises nearly anything
             raise self._damaged("it cannot be read") from error
@@ -149,6 +157,7 @@ class Checkpoint:
         if not np.isclose(now.block_gaps.sum(), now.gap, rtol=1e-6, atol=1e-9):
             raise self._damaged("losses and dual point do not belong together")
         best.dual = now.dual
+        best.lowest = min(now.primal, then.primal)
 
     def _damaged(self, why: Any) -> ValueError:
         return ValueError(

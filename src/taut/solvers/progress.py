@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from taut.solvers.solution import HISTORY
+
+assert HISTORY.names is not None
+GAP, SCORE = HISTORY.names.index("gap"), HISTORY.names.index("score")
+
 
 def _watched(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
@@ -44,9 +49,10 @@ class Progress:
             return
         self.last = time.perf_counter()
         self.shown = True
-        gap = rows[-1][-1]
+        gap, score = rows[-1][GAP], rows[-1][SCORE]
+        held_out = "" if np.isnan(score) else f"  held-out score {score:.4f}"
         sys.stderr.write(
-            f"\r\x1b[Kpass {run.passes:.1f}  gap {gap:.3g} (target {target:.3g})  "
+            f"\r\x1b[Kpass {run.passes:.1f}  gap {gap:.3g} (target {target:.3g}){held_out}  "
             f"{run.oracle_calls} oracle calls  {seconds:.0f} s{time_left(rows, target)}"
         )
         sys.stderr.flush()
@@ -67,7 +73,7 @@ def time_left(rows: list[tuple], target: float) -> str:
     >>> time_left([(0, 1.0, 0, 0, 0, 0.8), (0, 2.0, 0, 0, 0, 0.4)], target=0.1)
     ', about 6 s left'
     """
-    useful = [(row[1], row[-1]) for row in rows[-6:] if row[1] > 0 and row[-1] > 0]
+    useful = [(row[1], row[GAP]) for row in rows[-6:] if row[1] > 0 and row[GAP] > 0]
     if len(useful) < 2 or target <= 0:
         return ""
     (t0, g0), (t1, g1) = useful[0], useful[-1]

@@ -14,6 +14,7 @@ HISTORY = np.dtype(
         ("primal", "f8"),
         ("dual", "f8"),
         ("gap", "f8"),
+        ("score", "f8"),  # on held-out data, the better of iterate and average; NaN without
     ]
 )
 
@@ -35,6 +36,10 @@ class Status(Enum):
         "fit again with warm_start (or resume from a checkpoint) to go on"
     )
     CALLBACK = "stopped by the callback"
+    NO_BETTER_SCORE = (
+        "stopped early: the score on held-out data no longer rises; "
+        "these are the weights with the best one"
+    )
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,12 @@ class Solution:
     seconds: float
     C: float
     lam: float
+    n_examples: int
     scale: float  # the objective at w = 0
     returned: str  # "last", "average" or "earlier": which iterate w is
-    solver: Any
+    solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
-    state: Any = field(repr=False)  # for warm starts
+    state: Any = field(default=None, repr=False)  # for warm starts; None in a loaded model
 
     @property
     def gap(self) -> float:
@@ -71,7 +77,6 @@ class Solution:
         return self.gap / self.scale if self.scale > 0 else self.gap
 
     def __str__(self) -> str:
-        n = len(self.state.ell)
         which = {
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
@@ -82,8 +87,8 @@ class Solution:
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
-            f"  {self.passes:.1f} passes over {n} examples, {self.oracle_calls} oracle calls, "
-            f"{self.seconds:.2f} s\n"
+            f"  {self.passes:.1f} passes over {self.n_examples} examples, "
+            f"{self.oracle_calls} oracle calls, {self.seconds:.2f} s\n"
             f"  {describe(self.solver)}, C = {self.C:g} (lambda = {self.lam:.6g}); "
             f"the weights are {which}"
         )
@@ -96,6 +101,8 @@ def describe(solver: Any) -> str:
     >>> describe(BCFW(cache=True))
     'block-coordinate Frank-Wolfe (order gap, direction toward, cache)'
     """
+    if isinstance(solver, str):
+        return solver
     if type(solver).__name__ != "BCFW":
         return "batch Frank-Wolfe"
     parts = [f"order {solver.order.name.lower()}", f"direction {solver.direction.name.lower()}"]

@@ -41,12 +41,17 @@ def solve(
     checkpoint_seconds: float = 60.0,
     resume: bool = False,
     progress: bool | None = None,
+    validate: Callable[[np.ndarray], float] | None = None,
+    patience: int = 3,
 ) -> Solution:
     """Minimise ``lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)``, lambda = 1/(C n).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
     or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
     row of the history at every certificate. Ctrl-C returns the best model so far.
+
+    ``validate(w)`` scores weights on held-out data at every certificate, higher is better: the best
+    ones are returned, and the run stops when ``patience`` certificates brought no better score.
 
     ``warm_start`` continues from an earlier solution of the same (or a shorter) problem,
     ``checkpoint`` names a file that is rewritten every ``checkpoint_seconds`` and from which
@@ -68,6 +73,8 @@ def solve(
         raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r}; a function of one row of the history is expected")
+    if not (isinstance(patience, int) and patience >= 1):
+        raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     run = Run(problem, solver or BCFW(), float(C), bounds=bounds, seed=seed, n_threads=n_threads)
@@ -77,6 +84,7 @@ def solve(
             run.continue_from(warm_start, keep)
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
     loop = _Loop(run, tol, max_passes, time_limit, callback, saved, Progress(progress))
+    loop.validate, loop.patience = validate, patience
     if saved is not None and resume:
         loop.best = saved.load(run) or loop.best
     return loop.run_to_end(warm_start)
@@ -95,14 +103,14 @@ class _Loop:
     callback: Callback | None
     saved: Checkpoint | None
     progress: Progress
+    validate: Callable[[np.ndarray], float] | None = None
+    patience: int = 3
     best: Best = field(default_factory=Best)
 
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
-        self.worst = run.problem.worst_losses()
-        if not (run.problem.is_compiled or best.rows):
-            run.state.count[ORACLE_CALLS] += run.n  # a Python model finds them by its oracle
+        self.worst = self._worst_losses()
         self.scale = float(run.importance @ self.worst) / run.n
         if not self.scale > 0:
             raise ValueError(
@@ -129,12 +137,25 @@ class _Loop:
             seconds=self._seconds(),
             C=run.C,
             lam=1.0 / (run.C * run.n),
+            n_examples=run.n,
             scale=self.scale,
             returned=best.returned,
             solver=run.solver,
             fingerprint=run.problem.fingerprint(),
             state=run.state,
         )
+
+    def _worst_losses(self) -> np.ndarray:
+        """max_y loss_i(y), the oracle's values at w = 0; some problems know them without it."""
+        run = self.run
+        worst = run.problem.worst_losses()
+        asked_oracle = worst is None or not run.problem.is_compiled
+        if worst is None:
+            run.oracle.run(np.zeros(run.problem.dim), run.state.mu)
+            worst = run.oracle.best.copy()
+        if asked_oracle and not self.best.rows:
+            run.state.count[ORACLE_CALLS] += run.n
+        return worst
 
     def _seconds(self) -> float:
         return time.perf_counter() - self.started
@@ -196,19 +217,30 @@ class _Loop:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         certificate = certificate or run.certify()
-        best.consider(certificate, run.state.w, "last")
+        score = self._score(run.state.w)
+        best.checks_since += 1
+        best.consider(certificate, run.state.w, "last", score)
         average = run.average_point()
         if average is not None:
-            best.consider(run.certify_average(average), average.w, "average")
+            other = self._score(average.w)
+            best.consider(run.certify_average(average), average.w, "average", other)
+            score = max(score, other)
         primal, dual = certificate.primal, certificate.dual
+        shown = np.nan if self.validate is None else score
         best.rows.append(
-            (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap)
+            (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap, shown)
         )
         if self.callback is not None:
             row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
             if self.callback(row):
                 return Status.CALLBACK
         return self._verdict()
+
+    def _score(self, w: np.ndarray) -> float:
+        score = -np.inf if self.validate is None else float(self.validate(w))
+        if np.isnan(score):
+            raise ValueError("the score on held-out data is not a number")
+        return score
 
     def _verdict(self) -> Status | None:
         run, best = self.run, self.best
@@ -218,8 +250,10 @@ class _Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        if best.primal - best.dual <= self.tol * self.scale:
+        if best.lowest - best.dual <= self.tol * self.scale:
             return Status.CONVERGED
+        if self.validate is not None and best.checks_since >= self.patience:
+            return Status.NO_BETTER_SCORE
         if run.passes >= self.max_passes:
             return Status.MAX_PASSES
         return Status.TIME_LIMIT if self._out_of_time() else None

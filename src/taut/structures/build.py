@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
 
@@ -40,6 +41,8 @@ def pairwise_problem(
     bias: bool,
     boundary: bool,
     step_features: np.ndarray | None,
+    allowed: Tables | None = None,
+    forced: np.ndarray | None = None,
 ) -> Pairwise:
     """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
     n = len(pointer) - 1
@@ -56,25 +59,63 @@ def pairwise_problem(
     ):
         if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
             raise ValueError(f"{name} must have shape {size} and no negative entries")
-    sizes = [bias * n_states, boundary * n_states, boundary * n_states, n_step * n_states**2]
-    ends = np.cumsum([features.dim(n_states), *sizes])
-    bias_at, begin_at, end_at, step_at = (
-        int(end) if size else -1 for end, size in zip(ends[:-1], sizes, strict=True)
-    )
+    problem = Pairwise(
+        features=features,
+        pointer=pointer,
+        truth=truth,
+        cost=1.0 - np.eye(n_states) if cost is None else cost,
+        loss_scale=np.ones(n) if loss_scale is None else _floats(loss_scale),
+        importance=np.ones(n) if importance is None else _floats(importance),
+        step_features=_floats(step_features),
+        closed=np.zeros((0, n_states)),
+        forced=np.zeros(0, np.int32),
+        n_states=n_states,
+        n_step=n_step,
+        n=n,
+        **_places(features.dim(n_states), n_states, bias, boundary, n_step),
+    ).constrained(allowed, forced)
+    check_truth(problem)
+    return problem
+
+
+def empty_problem(
+    features: Features, n_states: int, *, bias: bool, boundary: bool, n_step_features: int
+) -> Pairwise:
+    """A chain problem without examples; ``features`` are of no nodes."""
+    n_step = max(n_step_features, 1)
     return Pairwise(
-        features,
-        pointer,
-        truth,
-        1.0 - np.eye(n_states) if cost is None else cost,
-        np.ones(n) if loss_scale is None else np.ascontiguousarray(loss_scale, np.float64),
-        np.ones(n) if importance is None else np.ascontiguousarray(importance, np.float64),
-        np.ascontiguousarray(step_features, np.float64),
-        n_states,
-        n_step,
-        bias_at,
-        begin_at,
-        end_at,
-        step_at,
-        n,
-        int(ends[-1]),
+        features=features,
+        pointer=np.zeros(1, np.int64),
+        truth=np.zeros(0, np.int32),
+        cost=1.0 - np.eye(n_states),
+        loss_scale=np.zeros(0),
+        importance=np.zeros(0),
+        step_features=np.zeros((0, n_step_features)),
+        closed=np.zeros((0, n_states)),
+        forced=np.zeros(0, np.int32),
+        n_states=n_states,
+        n_step=n_step,
+        n=0,
+        **_places(features.dim(n_states), n_states, bias, boundary, n_step),
     )
+
+
+def _places(
+    n_node_weights: int, n_states: int, bias: bool, boundary: bool, n_step: int
+) -> dict[str, int]:
+    """Where each group of weights starts, -1 if there is none, and the number of all weights."""
+    sizes = {
+        "bias_at": bias * n_states,
+        "begin_at": boundary * n_states,
+        "end_at": boundary * n_states,
+        "step_at": n_step * n_states**2,
+    }
+    places, at = {}, n_node_weights
+    for name, size in sizes.items():
+        places[name] = at if size else -1
+        at += size
+    return {**places, "dim": at}
+
+
+def _floats(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, np.float64)

@@ -1,11 +1,23 @@
-"""Chains: sequences of nodes with transitions (Osokin et al. 2016, appendix I.1)."""
+"""Chains: sequences of nodes with transitions (Osokin et al. 2016, appendix I.1).
+
+``chain_problem`` is what one trains on. ``chain_layout`` has no examples: it says where a trained
+model's weights are, and ``for_prediction`` puts sequences to be labelled under them.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from taut.structures.build import pairwise_problem
-from taut.structures.features import node_features, observed_features
+from taut.structures.build import empty_problem, pairwise_problem
+from taut.structures.constraints import Tables
+from taut.structures.features import (
+    DenseFeatures,
+    Features,
+    ObservedFeatures,
+    SparseFeatures,
+    node_features,
+    observed_features,
+)
 from taut.structures.pairwise import Pairwise
 
 
@@ -22,6 +34,8 @@ def chain_problem(
     observed: bool = False,
     step_features: np.ndarray | None = None,
     importance: np.ndarray | None = None,
+    allowed: Tables | None = None,
+    forced: np.ndarray | None = None,
 ) -> Pairwise:
     """A chain problem from stacked nodes: ``rows`` holds all sequences, one after the other.
 
@@ -29,6 +43,12 @@ def chain_problem(
 
     ``cost`` defaults to Hamming loss, divided by the length of the sequence if ``normalize``.
     ``bias`` gives every label a bias, ``boundary`` one more at the first and at the last position.
+
+    ``allowed`` limits labellings: boolean tables of the labels that may come first, that may come
+    last, and of the steps (from, to) that may be made. ``forced`` holds labels that nodes must
+    have, -1 where they are free. Both also limit prediction, ``forced`` only where it is given
+    again. True labels that violate them raise
+    :class:`taut.structures.constraints.InvalidTruth`.
 
     >>> problem = chain_problem(np.eye(4), [3, 1], np.array([0, 1, 0, 1]), n_states=2)
     >>> problem.n, problem.dim  # 4 features and a bias per label, first, last, transitions
@@ -50,4 +70,79 @@ def chain_problem(
         bias=bias,
         boundary=boundary,
         step_features=np.zeros((0, 0)) if step_features is None else step_features,
+        allowed=allowed,
+        forced=forced,
     )
+
+
+def chain_layout(
+    n_features: int,
+    n_states: int,
+    *,
+    dense: bool = False,
+    observed: tuple[np.ndarray, np.ndarray] | None = None,
+    bias: bool = True,
+    boundary: bool = True,
+    n_step_features: int = 0,
+) -> Pairwise:
+    """A chain problem without examples, under the weights of which others can be labelled.
+
+    Features are ``dense``, or ``observed`` with the arrays (weight_pointer, weight_state) of
+    :class:`taut.structures.features.ObservedFeatures`, or sparse. ``n_step_features=0`` means
+    constant steps.
+
+    >>> layout = chain_layout(4, 2, dense=True)
+    >>> layout.n, layout.dim
+    (0, 18)
+    >>> problem = layout.for_prediction(node_features(np.eye(4)), np.array([3, 1]), None)
+    >>> problem.n
+    2
+    """
+    nothing: Any = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_features)
+    features: Features
+    if dense:
+        features = DenseFeatures(np.zeros((0, n_features)))
+    elif observed is None:
+        features = SparseFeatures(*nothing)
+    else:
+        weights: Any = _observed_weights(*observed, n_features, n_states)
+        features = ObservedFeatures(*nothing, *weights)
+    return empty_problem(
+        features, n_states, bias=bias, boundary=boundary, n_step_features=n_step_features
+    )
+
+
+def _observed_weights(
+    pointer: np.ndarray, state: np.ndarray, n_features: int, n_states: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two arrays as compiled code wants them; it trusts them, so they are checked first.
+
+    The row of an attribute is full, with label k or -1 in place k, or shorter, with the labels it
+    was seen with, in order.
+    """
+    pointer, state = np.asarray(pointer, np.int64), np.asarray(state, np.int64)
+    if pointer.shape != (n_features + 1,) or state.ndim != 1:
+        raise ValueError(
+            f"weight_pointer has shape {pointer.shape} and weight_state {state.shape}; expected "
+            f"({n_features + 1},) and one dimension"
+        )
+    sizes = np.diff(pointer)
+    if pointer[0] != 0 or pointer[-1] != state.size or sizes.min(initial=0) < 0:
+        raise ValueError(f"weight_pointer must rise from 0 to the {state.size} weights there are")
+    if sizes.max(initial=0) > n_states:
+        raise ValueError(f"weight_pointer gives an attribute more weights than {n_states} labels")
+    is_full = np.repeat(sizes == n_states, sizes)
+    place = np.arange(state.size) - np.repeat(pointer[:-1], sizes)
+    rises = np.diff(state, prepend=-1) > 0
+    fits = np.where(
+        is_full,
+        (state == -1) | (state == place),
+        (state >= 0) & (state < n_states) & (rises | (place == 0)),
+    )
+    if not fits.all():
+        wrong = np.flatnonzero(~fits)[0]
+        raise ValueError(
+            f"weight_state[{wrong}] is {state[wrong]}; it must name labels below {n_states} in "
+            "rising order, or be -1 in a full row"
+        )
+    return pointer.astype(np.int32), state.astype(np.int16)

@@ -14,11 +14,14 @@ A point of the marginal polytope is kept as what the objective can see of it (it
 marginals (T, K), then the feature-weighted sum of step marginals (F, K, K). The dual block of an
 example is that many numbers, never a dense weight vector.
 
-The methods in the first half of the class are compiled where a solver is (see
-:mod:`taut._compile`); the helpers they share are in ``pairwise_kernels``.
+Constraints say which labellings are possible (see :mod:`taut.structures.constraints`). The oracle
+searches among these only; the truth of every training example must be one of them, and then so is
+everything the dual is made of.
+
+The methods that a solver calls are compiled where it is (see :mod:`taut._compile`); the helpers
+they share are in ``pairwise_kernels``, the arrays themselves in ``pairwise_arrays``.
 """
 
-import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -27,18 +30,18 @@ from taut.accumulator import Accumulator, dense_accumulator, new_accumulator, pu
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.structures.features import (
     DenseFeatures,
-    Features,
     add_scaled,
     dot,
-    joined,
     node_score,
     node_scores,
 )
+from taut.structures.pairwise_arrays import PairwiseArrays
 from taut.structures.pairwise_kernels import (
     add_image,
     add_row,
     biases,
     block_start,
+    close_scores,
     fill_truth,
     push_label,
     shift_step,
@@ -57,27 +60,15 @@ class Work(NamedTuple):
     pair: np.ndarray  # (steps or 1, K, K) step scores
     best: np.ndarray  # (longest, K) Viterbi's values
     reach: np.ndarray  # (longest, K) the same before the node's own score
+    closed_theta: np.ndarray  # like theta, minus infinity where a label is forbidden
+    closed_pair: np.ndarray  # like pair, minus infinity where a step is; both empty if none is
     change: np.ndarray  # the change d of a dual block, laid out like it
     known: np.ndarray  # (longest, K) visit in which theta[t, k] was computed by ``margin``
     visit: np.ndarray  # (1,)
 
 
-class Pairwise(NamedTuple):
-    features: Features
-    pointer: np.ndarray  # (n + 1,) nodes of example i
-    truth: np.ndarray  # (n_nodes,) true labels
-    cost: np.ndarray  # (K, K) cost[true, other], zero diagonal
-    loss_scale: np.ndarray  # (n,)
-    importance: np.ndarray  # (n,) sample weights
-    step_features: np.ndarray  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
-    n_states: int
-    n_step: int  # number of (K, K) step matrices; 0 without steps
-    bias_at: int
-    begin_at: int
-    end_at: int
-    step_at: int
-    n: int
-    dim: int
+class Pairwise(PairwiseArrays):
+    __slots__ = ()
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
@@ -104,12 +95,19 @@ class Pairwise(NamedTuple):
             add_scaled(problem.cost[true], scale, work.theta[t])
 
     def argmax(problem, w, i, work, y):
-        length = problem.pointer[i + 1] - problem.pointer[i]
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        theta, pair = work.theta, work.pair
+        if problem.closed.size > 0 or problem.forced.size > 0:
+            close_scores(problem, first, length, work)
+            theta = work.closed_theta
+            if problem.closed.size > 0:
+                pair = work.closed_pair
         if problem.n_step > 0:
-            value = viterbi(work.theta, work.pair, length, work.best, work.reach, y)
+            value = viterbi(theta, pair, length, work.best, work.reach, y)
         else:
-            value = independent_argmax(work.theta, length, y)
-        return value - total_score(problem, work, problem.truth[problem.pointer[i] :], length)
+            value = independent_argmax(theta, length, y)
+        return value - total_score(problem, work, problem.truth[first:], length)
 
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]
@@ -252,15 +250,11 @@ class Pairwise(NamedTuple):
     def weight(problem, i):
         return problem.importance[i]
 
-    # --- what the Python side calls ------------------------------------------------------------
+    # --- what a run allocates ------------------------------------------------------------------
 
     @property
     def is_compiled(problem) -> bool:
         return True
-
-    @property
-    def longest(problem) -> int:
-        return int(np.diff(problem.pointer).max())
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth."""
@@ -268,83 +262,21 @@ class Pairwise(NamedTuple):
         fill_truth(problem, mu)
         return mu
 
-    def for_prediction(
-        problem, features: Features, lengths: np.ndarray, step_features: np.ndarray | None
-    ) -> "Pairwise":
-        """Other examples under the same weights; their labels are unknown."""
-        return problem._replace(
-            features=features,
-            pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            truth=np.zeros(int(np.sum(lengths)), np.int32),
-            step_features=problem.step_features[:0] if step_features is None else step_features,
-            n=len(lengths),
-        )
-
-    def check_steps(problem, step_features: np.ndarray | None) -> None:
-        """Other examples must have as many step features as these."""
-        fitted = problem.n_step if problem.step_features.size else 0
-        given = 0 if step_features is None or not step_features.size else step_features.shape[1]
-        if fitted != given:
-            raise ValueError(f"there are {given} step features, the model was fitted with {fitted}")
-
-    def extended(problem, more: "Pairwise") -> "Pairwise":
-        """This problem followed by the examples of another; weights and costs stay this one's."""
-        problem.check_steps(more.step_features)
-
-        def both(name: str) -> np.ndarray:
-            return np.concatenate([getattr(problem, name), getattr(more, name)])
-
-        return problem._replace(
-            features=joined(problem.features, more.features),
-            pointer=np.concatenate([problem.pointer, problem.pointer[-1] + more.pointer[1:]]),
-            truth=both("truth"),
-            loss_scale=both("loss_scale"),
-            importance=both("importance"),
-            step_features=both("step_features"),
-            n=problem.n + more.n,
-        )
-
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
-            raise ValueError("marginals must be finite numbers")
-        target[: source.size] = source
-
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
-    def fingerprint(problem, n: int | None = None) -> str:
-        """A hash of data, labels and losses of the first n examples (all by default)."""
-        n = problem.n if n is None else n
-        nodes = int(problem.pointer[n])
-        digest = hashlib.blake2b(digest_size=16)
-        for value in (
-            *problem.features.of_first(nodes),
-            problem.pointer[: n + 1],
-            problem.truth[:nodes],
-            problem.cost,
-            problem.loss_scale[:n],
-            problem.importance[:n],
-            problem.step_features[:nodes],
-            np.array([problem.n_states, problem.n_step, problem.dim]),
-        ):
-            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
-        return digest.hexdigest()
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
-
     def new_work(problem) -> Work:
         longest, n_states = problem.longest, problem.n_states
         n_tables = max(longest - 1, 1) if problem.step_features.size else 1
+        has_closed_steps = problem.closed.size > 0
+        is_constrained = has_closed_steps or problem.forced.size > 0
         return Work(
-            np.zeros((longest, n_states)),
-            np.zeros((n_tables, n_states, n_states)),
-            np.zeros((longest, n_states)),
-            np.zeros((longest, n_states)),
-            np.zeros(longest * n_states + problem.n_step * n_states**2),
-            np.zeros((longest, n_states), np.int64),
-            np.zeros(1, np.int64),
+            theta=np.zeros((longest, n_states)),
+            pair=np.zeros((n_tables, n_states, n_states)),
+            best=np.zeros((longest, n_states)),
+            reach=np.zeros((longest, n_states)),
+            closed_theta=np.zeros((longest * is_constrained, n_states)),
+            closed_pair=np.zeros((n_tables * has_closed_steps, n_states, n_states)),
+            change=np.zeros(longest * n_states + problem.n_step * n_states**2),
+            known=np.zeros((longest, n_states), np.int64),
+            visit=np.zeros(1, np.int64),
         )
 
     def new_delta(problem) -> Accumulator:
@@ -354,12 +286,3 @@ class Pairwise(NamedTuple):
         touched = problem.features.most_touched(problem.pointer, n_states)
         touched += 3 * n_states + problem.n_step * n_states**2
         return new_accumulator(problem.dim, touched)
-
-    def held_at_zero(problem) -> np.ndarray:
-        """Weights that exist only to fill a row (see ``ObservedFeatures``)."""
-        return problem.features.held_at_zero()
-
-    def worst_losses(problem) -> np.ndarray:
-        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
-        per_node = problem.cost.max(axis=1)[problem.truth]
-        return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])

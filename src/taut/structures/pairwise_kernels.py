@@ -1,5 +1,7 @@
 """The arithmetic of a pairwise problem in pieces; ``pairwise`` puts them together."""
 
+import numpy as np
+
 from taut._compile import both_modes, compiled
 from taut.accumulator import push
 from taut.structures.features import add_scaled, push_node
@@ -31,6 +33,30 @@ def step_scores(problem, w, first, length, pair):
                 problem.step_features[first + t, f],
                 table,
             )
+
+
+@both_modes
+def close_scores(problem, first, length, work):
+    """Copy the scores, with minus infinity in place of what the constraints forbid."""
+    n_states = problem.n_states
+    theta = work.closed_theta
+    for t in range(length):
+        forced = -1
+        if problem.forced.size > 0:
+            forced = problem.forced[first + t]
+        for k in range(n_states):
+            theta[t, k] = work.theta[t, k] if forced < 0 or forced == k else -np.inf
+    if problem.closed.size > 0:
+        add_row(problem.closed[n_states], 0, theta[0])
+        add_row(problem.closed[n_states + 1], 0, theta[length - 1])
+        # Shared by all steps, or one for each.
+        tables = 1 if work.pair.shape[0] == 1 else length - 1
+        for e in range(tables):
+            for k in range(n_states):
+                for other in range(n_states):
+                    work.closed_pair[e, k, other] = (
+                        work.pair[e, k, other] + problem.closed[k, other]
+                    )
 
 
 @compiled

@@ -1,0 +1,97 @@
+"""Files that are written whole or not at all.
+
+The bytes go to a temporary file in the same folder, are forced to disk, and take the target's name
+in one step. Whoever reads the target sees the old file or the new one, never half of it, even if
+the process is killed or the power fails.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file that becomes ``path`` when the block ends, or vanishes if an error ends it.
+
+    A new file has the mode that ``open`` would give it, a replaced one keeps its own. A link stays
+    a link: what it points to is replaced.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with atomic_write(f"{folder}/greeting") as file:
+    ...         _ = file.write(b"hello")
+    ...     print(Path(folder, "greeting").read_bytes(), os.listdir(folder))
+    b'hello' ['greeting']
+    """
+    target = Path(os.path.realpath(path))
+    _check_target(target, path)
+    # Not the whole name: with the rest it might be longer than a file system allows.
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
+    try:
+        with _create(temporary, path) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise now what :func:`atomic_write` would raise later, after hours of training."""
+    target = Path(os.path.realpath(path))
+    _check_target(target, path)
+    if not os.access(target.parent, os.W_OK):
+        raise _no_permission(target.parent, path)
+
+
+def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {os.fspath(path)!r}: it is a folder; name a file")
+    if target.exists() and not target.is_file():
+        # Putting a file in the place of a device such as /dev/null would remove the device.
+        raise OSError(
+            f"cannot write {os.fspath(path)!r}: it is a device or pipe; name an ordinary file"
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot write {os.fspath(path)!r}: the folder {str(target.parent)!r} does not exist; "
+            "create it first"
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(
+            f"cannot write {os.fspath(path)!r}: the file is write-protected; "
+            "allow writing to it or name another"
+        )
+
+
+def _create(temporary: Path, path: str | os.PathLike[str]) -> BinaryIO:
+    try:
+        return open(temporary, "xb")
+    except PermissionError as error:
+        raise _no_permission(temporary.parent, path) from error
+
+
+def _no_permission(folder: Path, path: str | os.PathLike[str]) -> PermissionError:
+    return PermissionError(
+        f"cannot write {os.fspath(path)!r}: no permission to create files in {str(folder)!r}; "
+        "allow it or name a file elsewhere"
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the new name to disk too, where the system lets folders be opened and synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,107 @@
+"""A trained chain: all that prediction needs, and nothing of the training data.
+
+The estimator and the command line both end up here; the command line gets by without
+scikit-learn, whose import would take longer than tagging a thousand sentences.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut.decode import decode
+from taut.labels import LabelCodec
+from taut.solvers.solution import Solution
+from taut.structures.constraints import ImpossibleConstraint
+from taut.structures.features import DenseFeatures, node_features, with_weights_of
+from taut.structures.pairwise import Pairwise
+from taut.text.attributes import AttributeEncoder
+from taut.text.extract import TemplateEncoder
+from taut.text.schemes import Allowed, Scheme, transitions
+
+Encoder = TemplateEncoder | AttributeEncoder
+
+
+class Stacked(NamedTuple):
+    """All positions of all sequences."""
+
+    rows: Any  # (n_nodes, n_features) array or CSR matrix
+    lengths: np.ndarray
+    steps: np.ndarray | None = None  # (n_nodes, F): row t describes the step from t
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    labels: LabelCodec
+    layout: Pairwise  # without examples: where each weight is
+    solution: Solution  # the weights and their certificate
+    encoder: Encoder | None = None  # None: features are given as matrices
+    scheme: Scheme | None = None
+
+    @property
+    def w(self) -> np.ndarray:
+        return self.solution.w
+
+    @property
+    def n_features(self) -> int:
+        return self.node_weights().shape[0] if self.encoder is None else self.encoder.n_attributes
+
+    @property
+    def has_step_features(self) -> bool:
+        return self.layout.step_features.shape[1] > 0
+
+    def decode(
+        self,
+        text: Stacked,
+        forced: np.ndarray | None = None,
+        n_threads: int = 1,
+        w: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Label numbers of all positions; ``forced`` holds some of them, -1 elsewhere.
+
+        ``w`` takes the place of the model's weights, while it is being trained.
+        """
+        layout = self.layout
+        features = with_weights_of(node_features(self.rows_like_fitted(text.rows)), layout.features)
+        problem = layout.for_prediction(features, text.lengths, text.steps)
+        problem = problem.constrained(allowed_steps(self.labels, self.scheme), forced)
+        try:
+            return decode(problem, self.w if w is None else w, n_threads)
+        except ImpossibleConstraint as error:
+            raise error.with_names(self.labels.classes.tolist()) from None
+
+    def rows_like_fitted(self, rows: Any) -> Any:
+        """Rows as the model was fitted with, dense or sparse."""
+        if isinstance(self.layout.features, DenseFeatures):
+            return rows.toarray() if sparse.issparse(rows) else rows
+        return rows if sparse.issparse(rows) else sparse.csr_array(rows)
+
+    # --- the weights by name --------------------------------------------------------------------
+
+    def node_weights(self) -> Any:
+        """(n_features, n_labels), an array or a sparse matrix."""
+        features, n_states = self.layout.features, self.layout.n_states
+        return features.weight_matrix(self.w[: features.dim(n_states)], n_states)
+
+    def label_weights(self, at: int) -> np.ndarray:
+        """The group of one weight per label that begins at ``at``; zeros if there is none."""
+        size = self.layout.n_states
+        return self.w[at : at + size] if at >= 0 else np.zeros(size)
+
+    def step_weights(self) -> np.ndarray:
+        """(n_step, n_labels, n_labels)."""
+        layout = self.layout
+        shape = (layout.n_step, layout.n_states, layout.n_states)
+        return self.w[layout.step_at :].reshape(shape)
+
+    def attribute_names(self) -> Sequence[Any]:
+        """What the features are called: their attributes, or their numbers."""
+        if self.encoder is None:
+            return range(self.node_weights().shape[0])
+        return self.encoder.names()
+
+
+def allowed_steps(labels: LabelCodec, scheme: Scheme | None) -> Allowed | None:
+    return None if scheme is None else transitions(labels.classes.tolist(), scheme)

@@ -1,0 +1,104 @@
+"""Text as an estimator gets it: which encoder it needs, and what the encoder wants."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from taut.chain_model import Encoder, Stacked
+from taut.labels import LabelCodec
+from taut.text.attributes import AttributeEncoder, Attributes
+from taut.text.columns import Columns
+from taut.text.dicts import attributes_of, holds_attributes
+from taut.text.extract import TemplateEncoder
+from taut.text.template import read_template
+
+
+def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
+    """What makes numbers of X; None if it holds numbers already."""
+    if not isinstance(min_freq, int | np.integer) or min_freq < 1:
+        raise ValueError(f"min_freq={min_freq!r}; a whole number from 1 on is expected")
+    if template is not None:
+        return TemplateEncoder(read_template(template), int(min_freq))
+    if isinstance(X, Columns):
+        raise TypeError(
+            "X holds columns of text; say which features to make of them by template=, for "
+            'instance "chunking"'
+        )
+    if isinstance(X, Attributes) or holds_attributes(X):
+        return AttributeEncoder(int(min_freq))
+    return None
+
+
+def encoded(encoder: Encoder, X: Any, *, learn: bool, name: str = "X") -> Stacked:
+    """The rows of all positions; with ``learn`` the encoder takes its attributes from them."""
+    text: Any
+    if isinstance(encoder, TemplateEncoder):
+        text = X if isinstance(X, Columns) else _columns_of(X, name)
+    else:
+        text = X if isinstance(X, Attributes) else _attributes_of(X, name)
+    empty = np.flatnonzero(text.lengths == 0)
+    if empty.size:
+        raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
+    if not len(text.lengths):
+        raise ValueError(f"{name} has no sequences")
+    rows = encoder.fit_transform(text) if learn else encoder.transform(text)
+    if learn and rows.shape[1] == 0:
+        raise ValueError(
+            f"{name} has no attributes that occur {encoder.min_freq} times or more; lower min_freq"
+        )
+    return Stacked(rows, text.lengths)
+
+
+def _attributes_of(X: Any, name: str) -> Attributes:
+    if not holds_attributes(X) and any(len(x) for x in X):
+        raise TypeError(
+            f"{name} is a {type(X).__name__} that does not hold dicts or lists of strings, with "
+            "which the model was fitted"
+        )
+    return attributes_of(X, name)
+
+
+def _columns_of(X: Any, name: str) -> Columns:
+    """Sentences of rows of strings, each row as wide as the first."""
+    if isinstance(X, str | np.ndarray) or not isinstance(X, Sequence):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}; with a template it is a list of sentences, each a "
+            "list of rows of strings such as (word, part of speech)"
+        )
+    width = 0
+    for i, sentence in enumerate(X):
+        for t, row in enumerate(sentence):
+            size = 1 if isinstance(row, str) else len(row)
+            width = width or size
+            if size != width or not (isinstance(row, str) or all(isinstance(f, str) for f in row)):
+                raise TypeError(
+                    f"{name}[{i}][{t}] is {row!r}; a row of {width} strings is expected, as in "
+                    "the first"
+                )
+    return Columns.from_sentences(X)
+
+
+def forced_numbers(forced: Any, labels: LabelCodec, lengths: np.ndarray) -> np.ndarray | None:
+    """Label numbers that positions must have, -1 where they are free."""
+    if forced is None:
+        return None
+    if len(forced) != len(lengths):
+        raise ValueError(f"forced has {len(forced)} sequences but X has {len(lengths)}")
+    numbers = []
+    for i, part in enumerate(forced):
+        if part is None:
+            part = [None] * int(lengths[i])
+        if len(part) != lengths[i]:
+            raise ValueError(
+                f"forced[{i}] has {len(part)} entries but X[{i}] has {lengths[i]} positions; "
+                "use None where the label is free"
+            )
+        for t, label in enumerate(part):
+            if label is not None and label not in labels.number:
+                raise ValueError(
+                    f"forced[{i}][{t}] is {label!r}, which is not one of the labels "
+                    f"{labels.classes.tolist()}"
+                )
+            numbers.append(-1 if label is None else labels.number[label])
+    return np.array(numbers, np.int32)

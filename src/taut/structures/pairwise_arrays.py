@@ -1,0 +1,192 @@
+"""The arrays of a pairwise problem, and the problems that can be made from one by exchanging them.
+
+Compiled code knows the fields by their order (see :mod:`taut._compile`).
+"""
+
+import hashlib
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from taut.structures.constraints import (
+    ImpossibleConstraint,
+    Tables,
+    check_truth,
+    closed_table,
+    forced_labels,
+    impossible,
+)
+from taut.structures.features import DenseFeatures, Features, joined
+
+
+class PairwiseArrays(NamedTuple):
+    features: Features
+    pointer: np.ndarray  # (n + 1,) nodes of example i
+    truth: np.ndarray  # (n_nodes,) true labels
+    cost: np.ndarray  # (K, K) cost[true, other], zero diagonal
+    loss_scale: np.ndarray  # (n,)
+    importance: np.ndarray  # (n,) sample weights
+    step_features: np.ndarray  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
+    closed: np.ndarray  # (K + 2, K) -inf where a step, a beginning or an end is forbidden; or empty
+    forced: np.ndarray  # (n_nodes,) the label a node must have, -1 if any; or empty
+    n_states: int
+    n_step: int  # number of (K, K) step matrices; 0 without steps
+    bias_at: int
+    begin_at: int
+    end_at: int
+    step_at: int
+    n: int
+    dim: int
+
+    @property
+    def longest(problem) -> int:
+        return int(np.diff(problem.pointer).max(initial=0))
+
+    # --- other examples, other constraints -----------------------------------------------------
+
+    def for_prediction(
+        problem,
+        features: Features,
+        lengths: np.ndarray,
+        step_features: np.ndarray | None,
+        forced: np.ndarray | None = None,
+    ) -> Self:
+        """Other examples under the same weights and tables of allowed labels; no labels known.
+
+        ``forced`` holds labels that must come out, -1 where any may.
+        """
+        problem.check_steps(step_features)
+        n_nodes = int(np.sum(lengths))
+        return problem._replace(
+            features=features,
+            pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            truth=np.zeros(n_nodes, np.int32),
+            step_features=problem.step_features[:0] if step_features is None else step_features,
+            forced=forced_labels(forced, n_nodes, problem.n_states),
+            n=len(lengths),
+        )
+
+    def constrained(
+        problem, allowed: Tables | None = None, forced: np.ndarray | None = None
+    ) -> Self:
+        """The same examples, their labellings limited to these tables and forced labels.
+
+        For prediction: true labels are not looked at. For training, constraints are given where
+        the problem is built.
+        """
+        if allowed is not None and problem.n_step == 0:
+            raise ValueError("tables of allowed labels need a chain; this problem has no steps")
+        return problem._replace(
+            closed=closed_table(allowed, problem.n_states),
+            forced=forced_labels(forced, len(problem.truth), problem.n_states),
+        )
+
+    def impossible(problem, i: int) -> ImpossibleConstraint:
+        """The error to raise for an example of which no labelling is possible."""
+        return impossible(problem, i)
+
+    def layout(problem) -> Self:
+        """No examples at all: what is left is how weights are laid out and labellings limited."""
+        return problem._replace(
+            features=without_nodes(problem.features),
+            pointer=np.zeros(1, np.int64),
+            truth=np.zeros(0, np.int32),
+            loss_scale=np.zeros(0),
+            importance=np.zeros(0),
+            step_features=np.zeros((0, problem.step_features.shape[1])),
+            forced=np.zeros(0, np.int32),
+            n=0,
+        )
+
+    def check_steps(problem, step_features: np.ndarray | None) -> None:
+        """Other examples must have as many step features as these."""
+        fitted = problem.step_features.shape[1]
+        given = 0 if step_features is None else step_features.shape[1]
+        if fitted != given:
+            raise ValueError(f"there are {given} step features, the model was fitted with {fitted}")
+
+    def extended(problem, more: Self) -> Self:
+        """This problem followed by the examples of another; weights, costs and tables of allowed
+        labels stay this one's."""
+        problem.check_steps(more.step_features)
+
+        def both(name: str) -> np.ndarray:
+            return np.concatenate([getattr(problem, name), getattr(more, name)])
+
+        def forced(part: Self) -> np.ndarray:
+            return part.forced if part.forced.size else np.full(len(part.truth), -1)
+
+        n_nodes = len(problem.truth) + len(more.truth)
+        whole = problem._replace(
+            features=joined(problem.features, more.features),
+            pointer=np.concatenate([problem.pointer, problem.pointer[-1] + more.pointer[1:]]),
+            truth=both("truth"),
+            loss_scale=both("loss_scale"),
+            importance=both("importance"),
+            step_features=both("step_features"),
+            forced=forced_labels(
+                np.concatenate([forced(problem), forced(more)]), n_nodes, problem.n_states
+            ),
+            n=problem.n + more.n,
+        )
+        check_truth(whole)
+        return whole
+
+    # --- what a run asks -----------------------------------------------------------------------
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A hash of data, labels, losses and constraints of the first n examples (or all)."""
+        n = problem.n if n is None else n
+        nodes = int(problem.pointer[n])
+        forced = problem.forced[:nodes]
+        digest = hashlib.blake2b(digest_size=16)
+        for value in (
+            *problem.features.of_first(nodes),
+            problem.pointer[: n + 1],
+            problem.truth[:nodes],
+            problem.cost,
+            problem.loss_scale[:n],
+            problem.importance[:n],
+            problem.step_features[:nodes],
+            problem.closed,
+            # Examples added later may be the first with forced labels.
+            forced if (forced >= 0).any() else forced[:0],
+            np.array([problem.n_states, problem.n_step, problem.dim]),
+        ):
+            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
+        return digest.hexdigest()
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
+            raise ValueError("marginals must be finite numbers")
+        target[: source.size] = source
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        """One more holder of labelling ``y``; it is data, there is nothing to count."""
+
+    def held_at_zero(problem) -> np.ndarray:
+        """Weights that exist only to fill a row (see ``ObservedFeatures``)."""
+        return problem.features.held_at_zero()
+
+    def worst_losses(problem) -> np.ndarray | None:
+        """max_y loss_i(y): the value of the oracle at w = 0, without calling it.
+
+        None under constraints: which losses are possible, only the oracle knows.
+        """
+        if problem.closed.size or problem.forced.size:
+            return None
+        per_node = problem.cost.max(axis=1)[problem.truth]
+        return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])
+
+
+def without_nodes(features: Any) -> Features:
+    """Features of no nodes, under the same layout of weights."""
+    if isinstance(features, DenseFeatures):
+        return DenseFeatures(np.zeros((0, features.rows.shape[1])))
+    return features._replace(
+        indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32), data=np.zeros(0)
+    )

@@ -1,0 +1,82 @@
+"""Named attributes of tokens in numbers: what attribute files, JSON lines and dicts hold."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut.text.numbering import Numbering
+
+
+class Attributes(NamedTuple):
+    """All tokens of all sequences: token t has the attributes ``indptr[t] .. indptr[t + 1]``."""
+
+    lengths: np.ndarray  # (n_sequences,) int64
+    indptr: np.ndarray  # (n_tokens + 1,) int64
+    codes: np.ndarray  # (n_occurrences,) int32: which of the names
+    data: np.ndarray  # (n_occurrences,) float64: its value
+    names: list[str]  # distinct, in order of first appearance
+
+
+class AttributeEncoder:
+    """Learns the attributes of training data, and finds them again in other data.
+
+    >>> text = Attributes(np.array([1]), np.array([0, 2]), np.array([0, 1]), np.ones(2), ["a", "b"])
+    >>> encoder = AttributeEncoder()
+    >>> encoder.fit_transform(text).toarray()
+    array([[1., 1.]])
+    >>> encoder.transform(text._replace(names=["c", "a"])).toarray()
+    array([[1., 0.]])
+    """
+
+    def __init__(self, min_freq: int = 1):
+        self.min_freq = min_freq
+        self._names: list[str] = []
+        self._numbering: Numbering | None = None
+
+    @property
+    def n_attributes(self) -> int:
+        return len(self._names)
+
+    def fit_transform(self, text: Attributes) -> sparse.csr_array:
+        """An attribute is kept if at least ``min_freq`` tokens have it."""
+        counts = np.bincount(text.codes, minlength=len(text.names))
+        kept = counts >= self.min_freq
+        self.set_names([name for name, f in zip(text.names, kept.tolist(), strict=True) if f])
+        return self._matrix(text, np.where(kept, np.cumsum(kept) - 1, -1))
+
+    def transform(self, text: Attributes) -> sparse.csr_array:
+        """The attributes known from training; others are left out."""
+        if self._numbering is None:
+            self._numbering = Numbering(self._names)
+        return self._matrix(text, self._numbering.find(text.names))
+
+    def _matrix(self, text: Attributes, number: np.ndarray) -> sparse.csr_array:
+        columns = np.append(number, -1)[text.codes].astype(np.int32)
+        known = columns >= 0
+        indptr, data = text.indptr, text.data
+        if not known.all():
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            columns, data = columns[known], data[known]
+        shape = (len(indptr) - 1, len(self._names))
+        matrix = sparse.csr_array((data, columns, small_index(indptr)), shape)
+        matrix.sum_duplicates()
+        return matrix
+
+    def names(self) -> list[str]:
+        """The attributes in order of their numbers."""
+        return self._names
+
+    def set_names(self, names: list[str]) -> None:
+        self._names, self._numbering = names, None
+
+    def keep(self, wanted: np.ndarray) -> None:
+        """Forget the attributes that are not wanted (a flag for each)."""
+        flags = wanted.tolist()
+        self.set_names([name for name, flag in zip(self._names, flags, strict=True) if flag])
+
+
+def small_index(indptr: np.ndarray) -> np.ndarray:
+    """Row pointers in 32 bits where they fit: scipy keeps the column numbers in the same type."""
+    fits = indptr[-1] <= np.iinfo(np.int32).max
+    return indptr.astype(np.int32 if fits else np.int64, copy=False)

@@ -1,0 +1,81 @@
+"""Columns of text in numbers: what a column file holds, without its strings repeated."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut.text.numbering import Numbering
+
+
+class Column(NamedTuple):
+    codes: np.ndarray  # (n_tokens,) int32: which of the values each token has
+    values: list[str]  # distinct, in order of first appearance
+
+
+class Columns(NamedTuple):
+    """All tokens of all sentences: sentence i has ``lengths[i]`` of them.
+
+    >>> text = Columns.from_sentences([[("He", "PRP"), ("ran", "VBD")], [("He", "PRP")]])
+    >>> len(text.lengths), text.columns[0]
+    (2, Column(codes=array([0, 1, 0], dtype=int32), values=['He', 'ran']))
+    """
+
+    lengths: np.ndarray  # (n_sentences,) int64
+    columns: tuple[Column, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.lengths.sum())
+
+    @classmethod
+    def from_sentences(cls, sentences: Sequence[Sequence[Sequence[str]]]) -> "Columns":
+        """Number sentences of tokens; a token is a row of strings, or a string (one column)."""
+        builder = ColumnsBuilder()
+        builder.add(sentences)
+        return builder.build()
+
+    def without(self, number: int) -> tuple["Columns", Column]:
+        """The other columns, and this one (negative numbers count from the end)."""
+        columns = list(self.columns)
+        taken = columns.pop(number)
+        return Columns(self.lengths, tuple(columns)), taken
+
+
+class ColumnsBuilder:
+    """Collects rows of strings block by block; only numbers and distinct strings are kept."""
+
+    def __init__(self) -> None:
+        self.lengths: list[np.ndarray] = []
+        self.codes: list[list[np.ndarray]] = []
+        self.numbering: list[Numbering] = []
+
+    def add(self, sentences: Sequence[Sequence[Sequence[str]]]) -> None:
+        rows: list[Any] = list(chain.from_iterable(sentences))
+        if rows and isinstance(rows[0], str):
+            rows = [(row,) for row in rows]
+        self.add_rows(list(map(len, sentences)), rows)
+
+    def add_rows(self, lengths: Iterable[int], rows: Sequence[Sequence[str]]) -> None:
+        """Rows of equal width; ``lengths`` cuts them into sentences."""
+        width = len(rows[0]) if rows else len(self.numbering)
+        self.add_flat(lengths, list(chain.from_iterable(rows)), width)
+
+    def add_flat(self, lengths: Iterable[int], fields: list[str], width: int) -> None:
+        """All fields of all rows in one list."""
+        if not self.numbering:
+            self.numbering = [Numbering() for _ in range(width)]
+            self.codes = [[] for _ in range(width)]
+        for k in range(width):
+            self.codes[k].append(self.numbering[k].number(fields[k::width]))
+        self.lengths.append(np.fromiter(lengths, np.int64))
+
+    def build(self) -> Columns:
+        return Columns(
+            np.concatenate(self.lengths or [np.zeros(0, np.int64)]),
+            tuple(
+                Column(np.concatenate(codes), numbering.values)
+                for codes, numbering in zip(self.codes, self.numbering, strict=True)
+            ),
+        )
