@@ -7,15 +7,16 @@ Feature map of example i (truth y_i, node features x_t, step features e_t):
 
 It is linear in the *image* of y: node indicators (T, K) and the feature-weighted sum of step
 indicators (F, K, K). Everything below is written with images, for labellings and marginals alike.
+Under constraints, "all labellings" are those that obey them.
 """
 
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
+from taut.inference.enumeration import possible_labellings
 from taut.structures import chain_problem, multiclass_problem
 
 
@@ -32,6 +33,8 @@ class Reference:
     cost: np.ndarray | None = None
     normalize: bool = True
     importance: np.ndarray | None = None
+    allowed: tuple | None = None  # boolean tables begin, end, step
+    forced: list[np.ndarray] | None = None  # per example, -1: free
     tables: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -73,7 +76,11 @@ class Reference:
         return with_loss * self.loss(i, y) + w @ (self.phi(i, y) - self.phi(i, self.Y[i]))
 
     def labellings(self, i):
-        return [np.array(y) for y in product(range(self.K), repeat=len(self.Y[i]))]
+        forced = None if self.forced is None else self.forced[i]
+        return [
+            np.array(y)
+            for y in possible_labellings(len(self.Y[i]), self.K, self.allowed, forced)
+        ]
 
     def table(self, i):
         """(losses, psi) of all labellings, psi = phi(truth) - phi(y)."""
@@ -162,9 +169,12 @@ def observed_places(features, n_features, K):
 
 def chain_pair(
     lengths, K, *, n_features=3, kind="dense", n_step=0, bias=True, boundary=True, weighted=False,
-    normalize=True, seed=0,
+    normalize=True, constrained=False, seed=0,
 ):  # fmt: skip
-    """A random chain problem and its reference; ``n_step`` = 0: constant steps."""
+    """A random chain problem and its reference; ``n_step`` = 0: constant steps.
+
+    ``constrained``: about half of all steps are allowed, and some labels are forced.
+    """
     rng = np.random.default_rng(seed)
     lengths = np.asarray(lengths)
     n_nodes = int(lengths.sum())
@@ -181,10 +191,13 @@ def chain_pair(
         importance = rng.uniform(0.3, 3.0, len(lengths))
     if n_step:
         E = rng.normal(size=(n_nodes, n_step))
+    allowed = forced = None
+    if constrained:
+        allowed, forced = random_constraints(rng, lengths, truth, K)
     problem = chain_problem(
         rows if kind == "dense" else sparse.csr_array(rows), lengths, truth, K, cost=cost,
         normalize=normalize, bias=bias, boundary=boundary, observed=kind == "observed",
-        step_features=E, importance=importance,
+        step_features=E, importance=importance, allowed=allowed, forced=forced,
     )  # fmt: skip
     ends = np.cumsum(lengths)[:-1]
     place = {"dense": by_label, "sparse": by_feature}.get(
@@ -196,9 +209,19 @@ def chain_pair(
         np.split(rows, ends), np.split(truth, ends), K, place,
         n_node_weights + K * bias + 2 * K * boundary + E.shape[1] * K * K,
         bias=bias, boundary=boundary, steps=[e[:-1] for e in np.split(E, ends)], cost=cost,
-        normalize=normalize, importance=importance,
+        normalize=normalize, importance=importance, allowed=allowed,
+        forced=None if forced is None else np.split(forced, ends),
     )  # fmt: skip
     return problem, reference
+
+
+def random_constraints(rng, lengths, truth, K):
+    """Tables and forced labels that the truth obeys."""
+    begin, end, step = rng.random(K) < 0.5, rng.random(K) < 0.5, rng.random((K, K)) < 0.5
+    for y in np.split(truth, np.cumsum(lengths)[:-1]):
+        begin[y[0]] = end[y[-1]] = True
+        step[y[:-1], y[1:]] = True
+    return (begin, end, step), np.where(rng.random(len(truth)) < 0.2, truth, -1)
 
 
 def multiclass_pair(n, K, *, n_features=3, kind="dense", bias=True, weighted=False, seed=0):
@@ -231,4 +254,8 @@ def tiny_pairs():
         "observed chain": chain_pair([2, 3, 3, 1], 3, kind="observed", n_features=5, seed=3),
         "chain with step features": chain_pair([3, 2, 1, 3], 2, n_step=2, seed=4),
         "weighted chain": chain_pair([2, 3, 1, 3], 3, weighted=True, normalize=False, seed=5),
+        "constrained chain": chain_pair([3, 2, 4, 1], 3, constrained=True, seed=6),
+        "constrained chain with step features": chain_pair(
+            [3, 4, 2], 3, n_step=2, kind="observed", n_features=5, constrained=True, seed=7
+        ),
     }

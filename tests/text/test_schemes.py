@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taut.metrics import spans
-from taut.text.schemes import Scheme, parse_labels, split_label, transitions
+from taut.text.schemes import Scheme, borders, parse_labels, split_label, transitions
 
 TYPES = ("X", "Y")
 PREFIXES = {
@@ -137,6 +137,21 @@ def in_context(labels, start, stop):
     left = labels[start - 1].partition("-")[2] if start > 0 else ""
     right = labels[stop].partition("-")[2] if stop < len(labels) else ""
     return labels[start:stop], left, right
+
+
+@every_scheme
+def test_between_two_allowed_labels_a_span_goes_on_or_is_cut(scheme):
+    labels = LABELS[scheme]
+    table = borders(labels, scheme)
+    assert not (table.joined & (table.starts | table.ends)).any()
+    in_span = np.array([label != "O" for label in labels])
+    step = transitions(labels, scheme).step
+    joined, starts, ends = (part[:-1, :-1][step] for part in table[:3])
+    from_span, to_span = (
+        np.broadcast_to(part, step.shape)[step] for part in (in_span[:, None], in_span)
+    )
+    np.testing.assert_array_equal(starts, ~joined & to_span)
+    np.testing.assert_array_equal(ends, ~joined & from_span)
 
 
 @every_scheme

@@ -3,7 +3,6 @@
 import os
 import sys
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from taut.solvers import BCFW, Direction, FrankWolfe, Order, Solution, Status, solve
-from taut.solvers.auto import choose_solver
+from taut.solvers import Solution, Status, solve
+from taut.solvers.named import named_solver
 
-SOLVERS: dict[str, BCFW | FrankWolfe] = {
-    "fw": FrankWolfe(),
-    "bcfw": BCFW(order=Order.GAP),
-    "bcpfw": BCFW(order=Order.GAP, direction=Direction.PAIRWISE),
-    "bcafw": BCFW(order=Order.GAP, direction=Direction.AWAY),
-    "corrective": BCFW(order=Order.GAP, direction=Direction.CORRECTIVE),
-}
 WARM_STARTS = (False, True, "dual", "primal")
 
 
@@ -31,14 +23,16 @@ class StructuredEstimator(BaseEstimator):
     callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
     """
 
-    def _train(self, problem: Any, *, continues: bool, validate: Any = None) -> Solution:
+    def _train(self, problem: Any, *, continues: bool, **validation: Any) -> Solution:
         """Solve; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
-        # Under "auto" a run goes on with the solver it began with.
-        again = earlier is not None and self.solver == "auto"
+        if earlier is not None and self.solver == "auto":
+            solver = earlier.solver  # a run goes on with the solver it began with
+        else:
+            solver = named_solver(self.solver, problem, self.averaging)
         return solve(
             problem,
-            earlier.solver if earlier is not None and again else self._solver(problem),
+            solver,
             C=self.C,
             bounds=self.bounds,
             tol=self.tol,
@@ -53,8 +47,7 @@ class StructuredEstimator(BaseEstimator):
             checkpoint_seconds=self.checkpoint_seconds,
             resume=self.resume,
             progress=bool(self.verbose) if self.verbose is not None else None,
-            validate=validate,
-            patience=getattr(self, "patience", 3),
+            **validation,
         )
 
     def _warn_if_unfinished(self) -> None:
@@ -72,22 +65,6 @@ class StructuredEstimator(BaseEstimator):
         self.solution_ = solution
         self.w_ = solution.w
         self.n_iter_ = int(np.ceil(solution.passes))
-
-    def _solver(self, problem: Any) -> Any:
-        if isinstance(self.solver, str):
-            if self.solver == "auto":
-                return choose_solver(problem, averaging=self.averaging)
-            if self.solver not in SOLVERS:
-                raise ValueError(
-                    f'solver={self.solver!r}; expected "auto", '
-                    f"{', '.join(map(repr, SOLVERS))}, or a BCFW or FrankWolfe object"
-                )
-            chosen = SOLVERS[self.solver]
-        elif isinstance(self.solver, BCFW | FrankWolfe):
-            chosen = self.solver
-        else:
-            raise TypeError(f"solver={self.solver!r}; a name, BCFW or FrankWolfe is expected")
-        return replace(chosen, averaging=True) if self.averaging else chosen
 
     def _checked_warm_start(self) -> bool:
         if self.warm_start not in WARM_STARTS:

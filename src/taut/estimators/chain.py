@@ -207,7 +207,7 @@ class ChainSVM(StructuredEstimator):
             return ChainModel(codec, problem.layout(), solution, encoder, scheme)
 
         score = None if validation is None else self._validation(model, encoder, *validation)
-        solution = self._train(problem, continues=continues, validate=score)
+        solution = self._train(problem, continues=continues, validate=score, patience=self.patience)
         # Only now: a fit that fails leaves the model as it was.
         self._store(problem, solution)
         self._model = model(solution)

@@ -49,9 +49,10 @@ def spans(
         How labels are read where they do not follow their scheme. "conlleval" makes the best of
         them, as the CoNLL evaluation script does, and needs no scheme: a span starts at B, at S
         (U), and at I or E (L) after O, after E, S (L, U) or where the type changes; it ends where
-        the next one starts, before O, and after E or S (L, U); the script itself knows B, I and E. "strict" demands a scheme: a span
-        exists if its own labels are those that the scheme writes for it, next to neighbours of
-        these types; labels that are part of no such span are ignored.
+        the next one starts, before O, and after E or S (L, U). (The script itself knows no S, L
+        and U.) "strict" demands a scheme: a span exists if its own labels are those that the
+        scheme writes for it, next to neighbours of these types; labels that are part of no such
+        span are ignored.
     scheme : str or Scheme, only with mode="strict"
         IOB1, IOB2 (BIO), IOE1, IOE2, IOBES (BIOES) or BILOU.
 

@@ -2,24 +2,30 @@
 
 A token is a dict, a list (tuple, set) of attribute names, or one name:
 
-========================= =================================
-``{"word": "the"}``       attribute ``word:the``, value 1
-``{"is_title": True}``    ``is_title``, value 1 (0 if false)
-``{"length": 3}``         ``length``, value 3
-``{"next": {...}}``       as the inner dict, ``next:`` put before each name
+=========================== ===============================================
+``{"word": "the"}``         attribute ``word:the``, value 1
+``{"is_title": True}``      ``is_title``, value 1 (0 if false)
+``{"length": 3}``           ``length``, value 3
+``{"next": {...}}``         as the inner dict, ``next:`` put before each name
 ``{"suffix": ["e", "he"]}`` ``suffix:e`` and ``suffix:he``, value 1
-``["a", "b"]``            ``a`` and ``b``, value 1
-========================= =================================
+``["a", "b"]``              ``a`` and ``b``, value 1
+=========================== ===============================================
+
+The values of an attribute that a token has twice add up. Refused are numbers that are not finite,
+``None``, bytes, arrays, and lists of anything but strings.
 
 Names and values are numbered by loops that run in C, a block of tokens at a time; an attribute's
 text is built once per distinct attribute, not once per token.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain, compress
 from numbers import Real
-from typing import Any
+from operator import methodcaller
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,18 +33,23 @@ from taut.text.attributes import Attributes
 from taut.text.codes import number_codes
 from taut.text.numbering import Numbering
 
-BLOCK = 20_000  # tokens
-NUMBERS = {bool, int, float}
+BLOCK = 5_000  # tokens
+DICTS = {dict, OrderedDict, defaultdict, Counter}
+NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 NO_VALUE = (1 << 31) - 1  # in place of the number of a string value: the name alone
 DEEPEST = 50
 
 
 def holds_attributes(X: Any) -> bool:
-    """Whether this is sequences of dicts, lists of strings or strings, and not of numbers."""
-    if isinstance(X, str | bytes | np.ndarray | Mapping) or not isinstance(X, Sequence):
+    """Whether this is sequences of dicts, lists of strings or strings, and not of numbers.
+
+    >>> holds_attributes([[{"word": "the"}]]), holds_attributes([[[0.5, 1.0]]])
+    (True, False)
+    """
+    if not _is_sequence(X):
         return False
     for sequence in X:
-        if isinstance(sequence, np.ndarray) or not isinstance(sequence, Sequence):
+        if not isinstance(sequence, Sequence):
             return False
         for token in sequence:
             if isinstance(token, Mapping | str | set | frozenset):
@@ -50,7 +61,7 @@ def holds_attributes(X: Any) -> bool:
     return False
 
 
-def attributes_of(X: Sequence[Sequence[Any]], name: str = "X") -> Attributes:
+def attributes_of(X: Iterable[Sequence[Any]], name: str = "X") -> Attributes:
     """Number the attributes of sequences of tokens.
 
     >>> text = attributes_of([[{"w": "the", "n": 3.0}, {"w": "cat"}]])
@@ -58,89 +69,90 @@ def attributes_of(X: Sequence[Sequence[Any]], name: str = "X") -> Attributes:
     (['w:the', 'n', 'w:cat'], array([0, 1, 2], dtype=int32), array([1., 3., 1.]))
     """
     builder = _Builder(name)
-    first, waiting = 0, 0
+    block: list[Sequence[Any]] = []
+    waiting = 0
     for i, sequence in enumerate(X):
-        if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Collection):
+        if not _is_sequence(sequence):
             raise TypeError(
                 f"{name}[{i}] is a {type(sequence).__name__}; a list of tokens is expected, each a "
                 "dict or a list of attribute names"
             )
+        block.append(sequence)
         waiting += len(sequence)
         if waiting >= BLOCK:
-            builder.add(X[first : i + 1], first)
-            first, waiting = i + 1, 0
-    builder.add(X[first:], first)
+            builder.add(block)
+            block, waiting = [], 0
+    builder.add(block)
     return builder.build()
+
+
+def _is_sequence(X: Any) -> bool:
+    return isinstance(X, Sequence) and not isinstance(X, str | bytes)
+
+
+class _Items(NamedTuple):
+    """Names and values of the tokens of a block, one after the other."""
+
+    counts: list[int]  # how many each token has
+    names: list[str]
+    values: list[Any] | None  # None: all are 1
+
+
+class _Values(NamedTuple):
+    texts: np.ndarray  # int64: number of a string value, NO_VALUE of a number
+    numbers: np.ndarray  # float64: 1 for a string
 
 
 class _Builder:
     def __init__(self, place: str):
         self.place = place
+        self.n_sequences = 0
         self.names, self.values = Numbering(), Numbering()
         self.lengths: list[np.ndarray] = []
         self.counts: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []  # number of the name and of its string value, in one
         self.data: list[np.ndarray] = []
 
-    def add(self, sequences: Sequence[Sequence[Any]], first: int) -> None:
-        """``first`` is the number of the first sequence, for error messages."""
-        tokens = list(chain.from_iterable(sequences))
-        names: Sequence[Any]
-        values: Sequence[Any] | None
-        kinds = set(map(type, tokens))
-        if kinds <= {dict}:
-            counts = list(map(len, tokens))
-            names = list(chain.from_iterable(tokens))
-            values = list(chain.from_iterable(map(dict.values, tokens)))
-            plain = set(map(type, names)) <= {str} and set(map(type, values)) <= {str, *NUMBERS}
-        elif kinds <= {list, tuple}:
-            counts = list(map(len, tokens))
-            names, values = list(chain.from_iterable(tokens)), None
-            plain = set(map(type, names)) <= {str}
-        else:
-            plain = False
-        if not plain:
-            counts, names, values = self._flat(sequences, first)
-        self.lengths.append(np.fromiter(map(len, sequences), np.int64))
-        self.counts.append(np.array(counts, np.int64))
-        self._number(names, values, first)
+    def add(self, sequences: list[Sequence[Any]]) -> None:
+        items = _plain_items(sequences)
+        values = self._values(items) if items else None
+        if items is None or values is None:
+            items = self._careful_items(sequences)
+            values = self._values(items)
+            assert values is not None  # only strings and finite numbers are left
+        self.n_sequences += len(sequences)
+        self.lengths.append(np.array(list(map(len, sequences)), np.int64))
+        self.counts.append(np.array(items.counts, np.int64))
+        self.codes.append((self.names.number(items.names).astype(np.int64) << 31) + values.texts)
+        self.data.append(values.numbers)
 
-    def _number(self, names: Sequence[str], values: Sequence[Any] | None, first: int) -> None:
-        codes = self.names.number(names).astype(np.int64) << 31
-        data = np.ones(len(codes))
-        if values is None:
-            codes += NO_VALUE
-        elif set(map(type, values)) <= {str}:
-            codes += self.values.number(values)
-        else:
-            is_text = np.fromiter((type(value) is str for value in values), bool, len(codes))
-            codes[is_text] += self.values.number(compress(values, is_text))
-            codes[~is_text] += NO_VALUE
-            numbers = np.fromiter(compress(values, ~is_text), np.float64)
-            if not np.isfinite(numbers).all():
-                self._refuse_number(names, values, first)
-            data[~is_text] = numbers
-        self.codes.append(codes)
-        self.data.append(data)
+    def _values(self, items: _Items) -> _Values | None:
+        """Look at each distinct value once (1, 1.0 and True are one); None if one is unusual."""
+        if items.values is None:
+            n = len(items.names)
+            return _Values(np.full(n, NO_VALUE, np.int64), np.ones(n))
+        numbering = Numbering()
+        try:
+            ids = numbering.number(items.values)
+        except TypeError:  # not hashable: a list or dict
+            return None
+        distinct = numbering.values
+        if not all(kind is str or issubclass(kind, NUMBERS) for kind in set(map(type, distinct))):
+            return None
+        is_text = np.array([type(value) is str for value in distinct], bool)
+        numbers = np.ones(len(distinct))
+        try:
+            numbers[~is_text] = [float(value) for value in compress(distinct, ~is_text)]
+        except OverflowError:
+            return None
+        if not np.isfinite(numbers).all():
+            return None
+        texts = np.full(len(distinct), NO_VALUE, np.int64)
+        texts[is_text] = self.values.number(compress(distinct, is_text))
+        return _Values(texts[ids], numbers[ids])
 
-    def _refuse_number(self, names: Sequence[str], values: Sequence[Any], first: int) -> None:
-        """NaN or infinity: find the token."""
-        bad = next(
-            k for k, v in enumerate(values) if not isinstance(v, str) and not math.isfinite(v)
-        )
-        token = int(np.searchsorted(np.cumsum(self.counts[-1]), bad, "right"))
-        ends = np.cumsum(self.lengths[-1])
-        i = int(np.searchsorted(ends, token, "right"))
-        position = token - int(ends[i] - self.lengths[-1][i])
-        raise ValueError(
-            f"{self.place}[{first + i}][{position}]: {names[bad]!r} is {values[bad]}; replace it "
-            "or leave it out"
-        )
-
-    def _flat(
-        self, sequences: Sequence[Sequence[Any]], first: int
-    ) -> tuple[list[int], list[str], list[Any]]:
-        """The careful way: any mixture, nested, with an error that names the token."""
+    def _careful_items(self, sequences: list[Sequence[Any]]) -> _Items:
+        """Any mixture, nested, with an error that names the token."""
         counts: list[int] = []
         names: list[str] = []
         values: list[Any] = []
@@ -148,14 +160,13 @@ class _Builder:
             for t, token in enumerate(sequence):
                 before = len(names)
                 try:
-                    for name, value in _items(token):
-                        names.append(name)
-                        values.append(value)
+                    _add_token(token, names, values)
                 except (TypeError, ValueError) as error:
-                    place = f"{self.place}[{first + i}][{t}]"
-                    raise type(error)(f"{place}: {error}") from None
+                    kind = TypeError if isinstance(error, TypeError) else ValueError
+                    place = f"{self.place}[{self.n_sequences + i}][{t}]"
+                    raise kind(f"{place}: {error}") from None
                 counts.append(len(names) - before)
-        return counts, names, values
+        return _Items(counts, names, values)
 
     def build(self) -> Attributes:
         codes = np.concatenate(self.codes)
@@ -179,34 +190,53 @@ class _Builder:
         )
 
 
-def _items(token: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(token, str):
-        yield str(token), 1.0
-    elif isinstance(token, Mapping):
-        yield from _mapping_items(token, "", 0)
+def _plain_items(sequences: list[Sequence[Any]]) -> _Items | None:
+    """The quick way, for dicts alone or lists alone; None if there is anything else."""
+    tokens = list(chain.from_iterable(sequences))
+    kinds = set(map(type, tokens))
+    if not (kinds <= DICTS or kinds <= {list, tuple}):
+        return None
+    names = list(chain.from_iterable(tokens))
+    if not set(map(type, names)) <= {str}:
+        return None
+    values = None
+    if kinds <= DICTS:
+        values = list(chain.from_iterable(map(methodcaller("values"), tokens)))
+    return _Items(list(map(len, tokens)), names, values)
+
+
+def _add_token(token: Any, names: list[str], values: list[Any]) -> None:
+    if isinstance(token, Mapping):
+        _add_mapping(token, "", 0, names, values)
+    elif isinstance(token, str):
+        _add_list([token], "", names, values)
     elif isinstance(token, list | tuple | set | frozenset):
-        yield from _listed_items(token, "")
+        _add_list(token, "", names, values)
     else:
         raise TypeError(
             f"a token is a {type(token).__name__}; a dict or a list of attribute names is expected"
         )
 
 
-def _mapping_items(token: Mapping, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _add_mapping(
+    token: Mapping, prefix: str, depth: int, names: list[str], values: list[Any]
+) -> None:
     if depth > DEEPEST:
-        raise ValueError(f"dicts are nested more than {DEEPEST} deep")
+        raise ValueError(f"dicts are nested more than {DEEPEST} deep; give fewer levels")
     for name, value in token.items():
         if not isinstance(name, str):
-            raise TypeError(f"the attribute name {name!r} is not a string")
-        name = prefix + name
+            raise TypeError(f"the attribute name {name!r} is not a string; make it one")
+        name = prefix + str.__str__(name)
         if isinstance(value, str):
-            yield f"{name}:{value}", 1.0
-        elif isinstance(value, Real | np.bool_):
-            yield name, float(value)
+            names.append(name)
+            values.append(str.__str__(value))
+        elif isinstance(value, NUMBERS) or isinstance(value, Real | Decimal):
+            names.append(name)
+            values.append(_finite(name, value))
         elif isinstance(value, Mapping):
-            yield from _mapping_items(value, f"{name}:", depth + 1)
+            _add_mapping(value, f"{name}:", depth + 1, names, values)
         elif isinstance(value, list | tuple | set | frozenset):
-            yield from _listed_items(value, f"{name}:")
+            _add_list(value, f"{name}:", names, values)
         else:
             raise TypeError(
                 f"{name!r} is {value!r}; a string, a number, true or false, or a dict or list of "
@@ -214,9 +244,22 @@ def _mapping_items(token: Mapping, prefix: str, depth: int) -> Iterator[tuple[st
             )
 
 
-def _listed_items(names: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    # A set has no order of its own; one that is the same in every process makes runs repeatable.
-    for name in sorted(names, key=str) if isinstance(names, set | frozenset) else names:
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name!r} is {number}; replace it or leave it out")
+    return number
+
+
+def _add_list(found: Collection[Any], prefix: str, names: list[str], values: list[Any]) -> None:
+    for name in found:
         if not isinstance(name, str):
-            raise TypeError(f"{name!r} in a list of attributes is not a string")
-        yield prefix + name, 1.0
+            raise TypeError(f"{name!r} in a list of attributes is not a string; make it one")
+    texts = [prefix + str.__str__(name) for name in found]
+    if isinstance(found, set | frozenset):
+        texts.sort()  # an order that is the same in every process makes runs repeatable
+    names += texts
+    values += [1.0] * len(texts)

@@ -20,7 +20,15 @@ from taut.text.attributes import Attributes
 from taut.text.columns import Column
 from taut.text.numbering import Numbering
 from taut.text.reading.column_files import sequence_lengths
-from taut.text.reading.source import BLANKS, Source, TextBlock, paragraphs, text_blocks
+from taut.text.reading.source import (
+    BLANKS,
+    FormatError,
+    Source,
+    TextBlock,
+    paragraphs,
+    shown,
+    text_blocks,
+)
 
 _ESCAPED = re.compile(r"\\([\\:])")
 _ESCAPED_OR_COLON = re.compile(r"\\[\\:]|:")
@@ -80,7 +88,7 @@ def read_attributes(
         builder.add(block)
     data = builder.build()
     if not data.attributes.lengths.size:
-        raise block.error(0, "no token up to the end; there are only blank lines")
+        raise FormatError(block.path, 1, "no token in the whole file, only blank lines")
     return data
 
 
@@ -95,7 +103,7 @@ def attribute_blocks(
     Examples
     --------
     >>> import io
-    >>> [block] = attribute_blocks(io.StringIO("w=He\\n\\nw=ran\\tbias\\n"), labelled=False)
+    >>> [block] = attribute_blocks(io.StringIO("w=He\\n\\nw=ran\\tbias\\n\\n"), labelled=False)
     >>> block.data.attributes.lengths, block.data.attributes.indptr, block.token_lines
     (array([1, 1]), array([0, 1, 3]), array([0, 2]))
     """
@@ -186,14 +194,14 @@ def _declared_weight(block: TextBlock, index: int, declaration: str) -> float:
     if name != "@weight":
         raise block.error(
             index,
-            f"unknown declaration {_shown(declaration)}; at the beginning of a line, @ is for "
+            f"unknown declaration {shown(declaration)}; at the beginning of a line, @ is for "
             "@weight:NUMBER, so no label begins with it",
         )
     weight = _number(text)
     if weight is None or weight < 0:
         raise block.error(
             index,
-            f"{_shown(declaration)} does not give a weight; expected @weight:NUMBER, a finite "
+            f"{shown(declaration)} does not give a weight; expected @weight:NUMBER, a finite "
             "number that is not negative",
         )
     return weight
@@ -247,7 +255,7 @@ def _split_values(
                 if not name or value is None:
                     raise block.error(
                         i,
-                        f"the attribute {_shown(field)} must be a name, or a name, a colon and a "
+                        f"the attribute {shown(field)} must be a name, or a name, a colon and a "
                         r"finite number; write \: for a colon in a name",
                     )
                 row[k] = name
@@ -275,7 +283,3 @@ def _number(text: str) -> float | None:
         if math.isfinite(value):
             return value
     return None
-
-
-def _shown(text: str, limit: int = 60) -> str:
-    return repr(text if len(text) <= limit else text[:limit] + "...")

@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from taut.text.columns import Columns, ColumnsBuilder
-from taut.text.reading.source import BLANKS, Source, TextBlock, paragraphs, text_blocks
+from taut.text.reading.source import (
+    BLANKS,
+    FormatError,
+    Source,
+    TextBlock,
+    paragraphs,
+    text_blocks,
+)
 
 # Far more than any corpus has; it keeps a file that is not of columns from filling the memory.
 MOST_COLUMNS = 1000
@@ -84,7 +91,9 @@ def read_columns(
         part = parser.parse(block)
         builder.add_flat(part.lengths, part.fields, parser.width)
     if not parser.width:
-        raise block.error(0, "no token up to the end; there are only blank lines and comments")
+        raise FormatError(
+            block.path, 1, "no token in the whole file, only blank lines and comments"
+        )
     return builder.build()
 
 

@@ -6,10 +6,19 @@ lists of strings (names of attributes, or a row of columns), or strings (a singl
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from taut.text.reading.source import FormatError, Source, TextBlock, text_blocks
+from taut.text.reading.source import (
+    BLANKS,
+    FormatError,
+    Problem,
+    Source,
+    TextBlock,
+    shown,
+    text_blocks,
+)
 
 Kind = Literal["features", "rows", "strings"]
 
@@ -17,8 +26,6 @@ KEYS = ("tokens", "labels", "weight")
 # Levels of lists and objects in one token: enough for nested features, and safe to walk through by
 # recursion.
 DEEPEST_TOKEN = 20
-# No double is as large as an integer of more digits.
-MOST_DIGITS = 309
 
 
 class JsonBlock(NamedTuple):
@@ -63,14 +70,16 @@ def json_blocks(source: Source, *, encoding: str = "utf-8") -> Iterator[JsonBloc
     for block in text_blocks(source, encoding):
         sequences = list(_sequences(block))
         for sequence in sequences:
-            if sequence.kind != (kind := kind or sequence.kind):
+            if kind is None:
+                kind = sequence.kind
+            if sequence.kind != kind:
                 raise FormatError(
                     block.path,
                     sequence.line,
                     f"the tokens are {sequence.kind}, but {kind} in the lines before; one file "
                     "has one kind",
                 )
-        if kind and sequences:
+        if kind is not None and sequences:
             yield JsonBlock(
                 block.path,
                 kind,
@@ -81,7 +90,7 @@ def json_blocks(source: Source, *, encoding: str = "utf-8") -> Iterator[JsonBloc
                 [sequence.line for sequence in sequences],
             )
     if kind is None:
-        raise block.error(0, "no sequence up to the end; there are only blank lines")
+        raise FormatError(block.path, 1, "no sequence in the whole file, only blank lines")
 
 
 class _Sequence(NamedTuple):
@@ -92,16 +101,14 @@ class _Sequence(NamedTuple):
 
 def _sequences(block: TextBlock) -> Iterator[_Sequence]:
     for i, line in enumerate(block.lines()):
-        if line.strip():
+        if line.strip(BLANKS):
             try:
                 parsed = _parsed(line)
                 yield _Sequence(block.line + i, _checked_kind(parsed, line), parsed)
-            except _Problem as problem:
+            except Problem as problem:
                 raise block.error(i, str(problem)) from None
-
-
-class _Problem(Exception):
-    """What is wrong with a line."""
+            except RecursionError:
+                raise block.error(i, "lists or objects within each other, too deep") from None
 
 
 def _parsed(line: str) -> Any:
@@ -110,33 +117,29 @@ def _parsed(line: str) -> Any:
         if "\\u" in line:  # the only way to half a character
             json.dumps(parsed, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
-        raise _Problem(f"not JSON: {error.msg} at character {error.pos + 1}") from None
-    except RecursionError:
-        raise _Problem("lists or objects within each other too deep to be read") from None
+        raise Problem(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except UnicodeEncodeError:
-        raise _Problem("a \\u escape gives half of a surrogate pair, which is no text") from None
+        raise Problem("a \\u escape gives half of a surrogate pair, which is no text") from None
     return parsed
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        key = next(key for key in keys if keys.count(key) > 1)
-        raise _Problem(f"the key {_shown(key)} occurs twice in one object")
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise Problem(f"the key {shown(key)} occurs twice in one object")
     return result
 
 
 def _integer(text: str) -> int:
-    if len(text.lstrip("-")) > MOST_DIGITS:
-        raise _Problem(f"an integer of more than {MOST_DIGITS} digits is too large")
+    _finite(text)  # it becomes a double sooner or later
     return int(text)
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise _Problem(f"{_shown(text)} is not a finite number")
+        raise Problem(f"{shown(text)} is not a finite number")
     return value
 
 
@@ -148,17 +151,17 @@ _DECODER = json.JSONDecoder(
 def _checked_kind(parsed: Any, line: str) -> Kind:
     """The kind of the tokens of a line that is as it should be."""
     if not isinstance(parsed, dict) or "tokens" not in parsed:
-        raise _Problem('expected an object with "tokens", such as {"tokens": ["He", "ran"]}')
+        raise Problem('expected an object with "tokens", such as {"tokens": ["He", "ran"]}')
     for key in parsed:
         if key not in KEYS:
-            raise _Problem(f"unknown key {_shown(key)}; the keys are {', '.join(KEYS)}")
+            raise Problem(f"unknown key {shown(key)}; the keys are {', '.join(KEYS)}")
     tokens = parsed["tokens"]
     kind = _kind(tokens)
     if "labels" in parsed:
         _check_labels(parsed["labels"], len(tokens))
     weight = parsed.get("weight", 1.0)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-        raise _Problem(f"weight is {_shown(weight)}; expected a number that is not negative")
+        raise Problem(f"weight is {shown(weight)}; expected a number that is not negative")
     # Each token, and the three around them, open one bracket; strings may hold some, too.
     if line.count("[") + line.count("{") > len(tokens) + 3:
         _check_depth(tokens)
@@ -167,7 +170,7 @@ def _checked_kind(parsed: Any, line: str) -> Kind:
 
 def _kind(tokens: Any) -> Kind:
     if not isinstance(tokens, list) or not tokens:
-        raise _Problem(f"tokens is {_shown(tokens)}; expected a list with at least one token")
+        raise Problem(f"tokens is {shown(tokens)}; expected a list with at least one token")
     kinds = set(map(type, tokens))
     if kinds == {dict}:
         return "features"
@@ -176,16 +179,16 @@ def _kind(tokens: Any) -> Kind:
     if kinds == {list}:
         for t, token in enumerate(tokens):
             if not all(isinstance(field, str) for field in token):
-                raise _Problem(f"token {t} is {_shown(token)}; expected a list of strings")
+                raise Problem(f"token {t} is {shown(token)}; expected a list of strings")
         return "rows"
-    raise _Problem("tokens must be all objects, all lists of strings or all strings")
+    raise Problem("tokens must be all objects, all lists of strings or all strings")
 
 
 def _check_labels(labels: Any, n_tokens: int) -> None:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise _Problem(f"labels is {_shown(labels)}; expected a list of strings")
+        raise Problem(f"labels is {shown(labels)}; expected a list of strings")
     if len(labels) != n_tokens:
-        raise _Problem(f"{len(labels)} labels for {n_tokens} tokens; expected as many")
+        raise Problem(f"{len(labels)} labels for {n_tokens} tokens; expected as many")
 
 
 def _check_depth(tokens: list[Any]) -> None:
@@ -194,15 +197,10 @@ def _check_depth(tokens: list[Any]) -> None:
         level = [part for value in level for part in _parts(value)]
         if not level:
             return
-    raise _Problem(f"a token has more than {DEEPEST_TOKEN} lists or objects within each other")
+    raise Problem(f"a token has more than {DEEPEST_TOKEN} lists or objects within each other")
 
 
 def _parts(value: Any) -> Any:
     """The values in a list or object that are lists or objects themselves."""
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [part for part in values if isinstance(part, dict | list)]
-
-
-def _shown(value: Any, limit: int = 60) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= limit else text[:limit] + "..."

@@ -46,6 +46,10 @@ class FormatError(ValueError):
         return f"{self.path}, line {self.line}: {self.problem}"
 
 
+class Problem(Exception):
+    """What is wrong, raised where the line is not known."""
+
+
 class TextBlock(NamedTuple):
     """Whole lines, each ending in ``\\n``."""
 
@@ -80,8 +84,10 @@ def text_blocks(source: Source, encoding: str = "utf-8") -> Iterator[TextBlock]:
     Examples
     --------
     >>> import io
-    >>> list(text_blocks(io.BytesIO(b"one\\r\\ntwo")))
-    [TextBlock(path='<stream>', line=1, text='one\\ntwo\\n')]
+    >>> for block in text_blocks(io.BytesIO(b"one\\r\\ntwo\\nthr")):
+    ...     print(block)
+    TextBlock(path='<stream>', line=1, text='one\\ntwo\\n')
+    TextBlock(path='<stream>', line=3, text='thr\\n')
     """
     if encoding not in ("utf-8", "latin-1"):
         raise ValueError(f"encoding must be 'utf-8' or 'latin-1', not {encoding!r}")
@@ -99,10 +105,19 @@ def text_blocks(source: Source, encoding: str = "utf-8") -> Iterator[TextBlock]:
                     line += data.count(b"\n")
         except zlib.error as error:
             raise FormatError(path, line, f"damaged gzip data ({error})") from error
-        except (_Problem, UnicodeError) as error:
+        except UnicodeError as error:
+            problem = f"{error}; open the file with the encoding it has"
+            raise FormatError(path, line, problem) from error
+        except Problem as error:
             raise FormatError(path, line, str(error)) from error
         if is_empty:
             raise FormatError(path, 1, "the file is empty")
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """A value for an error message, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."
 
 
 def paragraphs(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
@@ -136,10 +151,6 @@ def _after_last_blank_line(text: str) -> int:
     return 0
 
 
-class _Problem(Exception):
-    """What is wrong, raised where the line is not known."""
-
-
 @contextmanager
 def _opened(source: Source) -> Iterator[tuple[str, IO[Any]]]:
     """The file with the name its errors give it; closed again if it was opened here."""
@@ -147,15 +158,13 @@ def _opened(source: Source) -> Iterator[tuple[str, IO[Any]]]:
         yield "standard input", getattr(sys.stdin, "buffer", sys.stdin)
     elif isinstance(source, str | os.PathLike):
         path = os.fsdecode(source)
-        try:
-            file = open(path, "rb")  # noqa: SIM115 (closed below)
-        except FileNotFoundError:
+        if not os.path.exists(path):
             raise FileNotFoundError(
                 f"{path!r} does not exist; give the path of a file, or '-' for standard input"
-            ) from None
-        except IsADirectoryError:
-            raise IsADirectoryError(f"{path!r} is a folder; name a file in it") from None
-        with file:
+            )
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"{path!r} is a folder; name a file in it")
+        with open(path, "rb") as file:
             yield path, file
     elif hasattr(source, "read"):
         yield str(getattr(source, "name", "<stream>")), source
@@ -197,7 +206,7 @@ def _inflated(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield member.decompress(chunk, BLOCK_BYTES)
             chunk = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
-        raise _Problem("the gzip data end too early: the file was cut short")
+        raise Problem("the gzip data end too early: the file was cut short")
 
 
 def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -207,7 +216,7 @@ def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         first = chunk.find(b"\n")
         if size + (len(chunk) if first < 0 else first) > LONGEST_LINE:
-            raise _Problem(f"the line is longer than {LONGEST_LINE} bytes; is this a text file?")
+            raise Problem(f"the line is longer than {LONGEST_LINE} bytes; is this a text file?")
         if first >= 0:
             cut = chunk.rfind(b"\n") + 1
             yield b"".join([*waiting, chunk[:cut]])
