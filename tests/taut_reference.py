@@ -78,8 +78,7 @@ class Reference:
     def labellings(self, i):
         forced = None if self.forced is None else self.forced[i]
         return [
-            np.array(y)
-            for y in possible_labellings(len(self.Y[i]), self.K, self.allowed, forced)
+            np.array(y) for y in possible_labellings(len(self.Y[i]), self.K, self.allowed, forced)
         ]
 
     def table(self, i):
@@ -254,8 +253,8 @@ def tiny_pairs():
         "observed chain": chain_pair([2, 3, 3, 1], 3, kind="observed", n_features=5, seed=3),
         "chain with step features": chain_pair([3, 2, 1, 3], 2, n_step=2, seed=4),
         "weighted chain": chain_pair([2, 3, 1, 3], 3, weighted=True, normalize=False, seed=5),
-        "constrained chain": chain_pair([3, 2, 4, 1], 3, constrained=True, seed=6),
+        "constrained chain": chain_pair([3, 2, 4, 1], 4, constrained=True, seed=39),
         "constrained chain with step features": chain_pair(
-            [3, 4, 2], 3, n_step=2, kind="observed", n_features=5, constrained=True, seed=7
+            [3, 4, 2], 3, n_step=2, kind="observed", n_features=5, constrained=True, seed=18
         ),
     }

@@ -95,6 +95,8 @@ def _unpacked(file: ModelFile) -> ChainModel:
     header, arrays = file.header, file.arrays
     if header.get("kind") != "chain":
         raise ValueError(f"it holds a model of the kind {header.get('kind')!r}")
+    if not isinstance(header["options"], dict):
+        raise ValueError("its options are not named")
     labels = _unpacked_labels(header["labels"])
     n_states = len(labels.classes)
     n_features = header["n_features"]
@@ -110,14 +112,19 @@ def _unpacked(file: ModelFile) -> ChainModel:
     other = arrays["weights.other"]
     if other.ndim != 1 or other.dtype != np.float64 or not np.isfinite(other).all():
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
+    n_step_features = _small_count(header["n_step_features"], len(other))
+    bias, boundary = bool(header["bias"]), bool(header["boundary"])
+    # Before the layout, which takes memory for as many labels as the header says there are.
+    if len(other) != (bias + 2 * boundary) * n_states + max(n_step_features, 1) * n_states**2:
+        raise ValueError(f"{len(other)} weights of labels and steps for {n_states} labels")
     layout = chain_layout(
         n_features,
         n_states,
         dense=bool(header["dense"]),
         observed=observed,
-        bias=bool(header["bias"]),
-        boundary=bool(header["boundary"]),
-        n_step_features=_small_count(header["n_step_features"], len(other)),
+        bias=bias,
+        boundary=boundary,
+        n_step_features=n_step_features,
     )
     w = np.concatenate([node_weights, other])
     if len(w) != layout.dim:

@@ -229,7 +229,7 @@ def joint_feature(clf, x, word, steps=None):
     """phi(x, word), by the layout the problem itself uses."""
     stacked = _stacked(x, steps)
     features = with_weights_of(
-        node_features(clf._rows_like_fitted(stacked.rows)), clf._fitted.features
+        node_features(clf._model.rows_like_fitted(stacked.rows)), clf._fitted.features
     )
     problem = clf._fitted.for_prediction(features, np.array([len(word)]), stacked.steps)
     phi = np.zeros(problem.dim)

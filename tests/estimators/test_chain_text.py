@@ -134,9 +134,7 @@ class TestScheme:
                 assert label != "I-A" or before in ("B-A", "I-A")
 
     def test_training_under_the_scheme_needs_valid_labels(self):
-        with pytest.raises(
-            InvalidTruth, match=r"sequence 0, position 1: 'I-A' may not follow 'O'"
-        ):
+        with pytest.raises(InvalidTruth, match=r"sequence 0, position 1: 'I-A' may not follow 'O'"):
             new(scheme="IOB2", scheme_in_training=True).fit(self.X, self.invalid)
 
     def test_training_under_the_scheme_has_a_certificate_of_its_own(self):

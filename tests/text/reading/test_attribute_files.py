@@ -218,22 +218,23 @@ def test_each_fault_is_located(text, line, problem):
 
 
 def test_memory_is_bounded_by_the_numbers_even_if_all_fields_differ(tmp_path):
-    """Real values make every field distinct; 11 MB of text hold 3 MB of numbers."""
+    """Real values make every field distinct; 2.5 MB of text hold 0.6 MB of numbers."""
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(25_000, 10)).tolist()
+    values = rng.normal(size=(5_000, 10)).tolist()
     lines = [
         "B\t" + "\t".join(f"dimension{k:0>20}:{v!r}" for k, v in enumerate(row)) for row in values
     ]
     path = tmp_path / "real.gz"
     text = "\n\n".join(lines)
     path.write_bytes(gzip.compress(text.encode(), 1))
-    encoded = 250_000 * (8 + 4)
+    encoded = 50_000 * (8 + 4)
     del lines
     tracemalloc.start()
-    data = read_attributes(path)
+    with patch.object(source, "BLOCK_BYTES", 1 << 14):
+        data = read_attributes(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert data.attributes.data.tolist() == [v for row in values for v in row]
     assert len(data.attributes.names) == 10
-    # The parts and the whole they are joined to, and the strings of one block, under 3 MB.
-    assert peak < 2 * encoded + 3_000_000 < len(text)
+    # The parts and the whole they are joined to, and the strings of one block, under 0.5 MB.
+    assert peak < 2 * encoded + 500_000 < len(text)

@@ -263,7 +263,10 @@ def _split_values(
 
 
 def _name_and_value(field: str) -> tuple[str, float | None]:
-    """The parts around the last unescaped colon; None for a value that is no number."""
+    """The parts of a field that has a colon or backslash; None for a value that is no number."""
+    if "\\" not in field:
+        name, _, text = field.rpartition(":")
+        return name, _number(text)
     colon = -1
     for match in _ESCAPED_OR_COLON.finditer(field):
         if match.group() == ":":

@@ -1,0 +1,79 @@
+"""The command ``taut``: train, tag, eval, inspect, warmup.
+
+Exit codes: 0 done; 1 the input is wrong, said in one line on standard error; 2 wrong usage;
+130 interrupted by Ctrl-C (``taut train`` saves the best model so far first). Set TAUT_TRACEBACK=1
+to see where in the code an error arose.
+
+A command's module, and with it numpy and numba, is imported when the command is run: help is
+there at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+
+from taut.cli.parser import COMMANDS, parse
+
+DONE, WRONG_INPUT, INTERRUPTED = 0, 1, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, by default that of the process; returns the exit code.
+
+    Wrong usage, ``--help`` and ``--version`` leave by SystemExit, as argparse does.
+
+    >>> main(["inspect", "no-such-file.taut"])
+    1
+    """
+    # A label that the terminal cannot show is no reason to fail.
+    with suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    options = parse(arguments)
+    try:
+        command = import_module(COMMANDS[options.command])
+        code = command.run(options)
+        sys.stdout.flush()
+        return int(code)
+    except BrokenPipeError:
+        # Whoever reads has enough (| head). Nothing may be flushed to them at exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except (ValueError, OSError, MemoryError) as error:
+        if os.environ.get("TAUT_TRACEBACK"):
+            raise
+        say(f"error: {explained(error)}")
+        return WRONG_INPUT
+
+
+def say(text: str) -> None:
+    """One line on standard error, whatever is in the text."""
+    print("taut:", printable(" ".join(text.split())), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text from a file, harmless to a terminal.
+
+    >>> printable("B-NP\\x1b[2J")
+    'B-NP\\\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def explained(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return (
+            f"not enough memory ({error}); --features observed or --min-freq 2 need less"
+            if str(error)
+            else "not enough memory; --features observed or --min-freq 2 need less"
+        )
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error) or type(error).__name__

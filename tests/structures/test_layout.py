@@ -1,0 +1,127 @@
+"""A problem without examples says where the weights are: enough to predict with them."""
+
+import numpy as np
+import pytest
+from taut_reference import chain_pair
+
+from taut.decode import decode
+from taut.structures.chain import chain_layout
+from taut.structures.features import DenseFeatures, node_features, with_weights_of
+
+KINDS = ["dense", "sparse", "observed"]
+
+
+def arrays(value):
+    """All arrays and numbers of nested tuples."""
+    if isinstance(value, tuple):
+        return [part for entry in value for part in arrays(entry)]
+    return [value]
+
+
+def assert_same(ours, theirs):
+    assert type(ours) is type(theirs)
+    for a, b in zip(arrays(ours), arrays(theirs), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        assert np.shape(a) == np.shape(b)
+
+
+def from_parts(problem, **options):
+    """The layout as a model file would describe it."""
+    features, n_states = problem.features, problem.n_states
+    if isinstance(features, DenseFeatures):
+        return chain_layout(features.rows.shape[1], n_states, dense=True, **options)
+    observed = None
+    if hasattr(features, "weight_state"):
+        observed = features.weight_pointer, features.weight_state
+    return chain_layout(features.n_features, n_states, observed=observed, **options)
+
+
+@pytest.mark.parametrize("n_step", [0, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_those_of_the_problem_it_was_trained_on(kind, n_step):
+    """Six labels: some rows of observed weights are full, others are not."""
+    trained, _ = chain_pair([3, 5, 2], 7, kind=kind, n_features=8, n_step=n_step, seed=2)
+    others, _ = chain_pair([4, 1, 6], 7, kind=kind, n_features=8, n_step=n_step, seed=3)
+    steps = others.step_features if n_step else None
+    features = others.features
+    if kind == "observed":
+        features = with_weights_of(features[:4], trained.features)
+    w = np.random.default_rng(0).normal(size=trained.dim)
+    w[trained.held_at_zero()] = 0.0
+    expected = decode(trained.for_prediction(features, [4, 1, 6], steps), w)
+    for layout in (trained.layout(), from_parts(trained, n_step_features=n_step)):
+        found = decode(layout.for_prediction(features, [4, 1, 6], steps), w)
+        assert found.tolist() == expected.tolist()
+    assert len(set(expected.tolist())) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_step", [0, 2])
+@pytest.mark.parametrize(("bias", "boundary"), [(True, True), (False, True), (True, False)])
+def test_a_layout_from_parts_is_the_problem_without_its_examples(kind, n_step, bias, boundary):
+    options = dict(bias=bias, boundary=boundary)
+    problem, _ = chain_pair([3, 5, 2], 7, kind=kind, n_features=8, n_step=n_step, **options)
+    assert_same(problem.layout(), from_parts(problem, n_step_features=n_step, **options))
+
+
+def test_a_layout_keeps_constraints_and_no_training_data():
+    problem, _ = chain_pair([3, 2, 4, 1], 4, kind="observed", constrained=True, seed=39)
+    layout = problem.layout()
+    np.testing.assert_array_equal(layout.closed, problem.closed)
+    assert layout.forced.size == layout.n == 0
+    for array in (*layout.features[:3], layout.truth, layout.loss_scale, layout.step_features):
+        assert array.base is None, "a view would keep all of the data in memory"
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_there_may_be_nothing_to_label(n_threads):
+    layout = chain_layout(3, 2)
+    nothing = np.zeros(0, int)
+    problem = layout.for_prediction(layout.features, nothing, None)
+    assert decode(problem, np.zeros(layout.dim), n_threads).tolist() == []
+
+
+def test_weights_that_cannot_be_written_to_are_as_good():
+    """Such as those of a file that is mapped into memory."""
+    layout = chain_layout(2, 3, dense=True)
+    w = np.random.default_rng(1).normal(size=layout.dim)
+    problem = layout.for_prediction(node_features(np.eye(2)), [2], None)
+    frozen = w.copy()
+    frozen.flags.writeable = False
+    assert decode(problem, frozen).tolist() == decode(problem, w).tolist()
+
+
+def test_step_features_must_be_as_many():
+    constant, two = (
+        chain_layout(2, 3, dense=True),
+        chain_layout(2, 3, dense=True, n_step_features=2),
+    )
+    features = node_features(np.eye(2))
+    for layout, steps, message in (
+        (constant, np.zeros((2, 2)), "there are 2 step features, the model was fitted with 0"),
+        (two, None, "there are 0 step features, the model was fitted with 2"),
+        (two, np.zeros((2, 1)), "there are 1 step features, the model was fitted with 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            layout.for_prediction(features, [2], steps)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "state", "message"),
+    [
+        ([0, 1], [0], r"expected \(3,\)"),
+        ([0, 1, 2], [[0, 1]], "one dimension"),
+        ([1, 1, 2], [0, 1], "rise from 0"),
+        ([0, 1, 3], [0, 1], "rise from 0"),
+        ([0, 3, 2], [0, 1], "rise from 0"),
+        ([0, 0, 4], [0, 1, 2, 3], "more weights than 3 labels"),
+        ([0, 1, 2], [0, -1], r"weight_state\[1\] is -1"),
+        ([0, 1, 2], [0, 3], r"weight_state\[1\] is 3"),
+        ([0, 0, 2], [1, 0], r"weight_state\[1\] is 0"),
+        ([0, 0, 3], [0, 2, 1], r"weight_state\[1\] is 2"),
+    ],
+)
+def test_observed_weights_that_make_no_sense_never_reach_compiled_code(pointer, state, message):
+    with pytest.raises(ValueError, match=message):
+        chain_layout(2, 3, observed=(np.array(pointer), np.array(state)))
