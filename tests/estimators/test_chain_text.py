@@ -108,7 +108,7 @@ def test_wrong_text():
         new().fit(Columns.from_sentences(SENTENCES), TAGS)
     with pytest.raises(TypeError, match=r"X\[1\]\[0\] is \('a',\); a row of 2 strings"):
         new(template="chunking").fit([SENTENCES[0], [("a",)]], [TAGS[0], ["O"]])
-    with pytest.raises(ValueError, match="the template uses 2 columns .* but the text has 1"):
+    with pytest.raises(ValueError, match=r"the template uses 2 columns .* but the text has 1"):
         new(template="chunking").fit([["a"], ["b"]], [["O"], ["B"]])
     with pytest.raises(ValueError, match=r"X\[1\] is an empty sequence"):
         new().fit([STRINGS[0], []], [TAGS[0], []])
@@ -120,22 +120,23 @@ def test_wrong_text():
         on_numbers.predict([[{"a": 1}]])
 
 
-class TestScheme:
-    X = [[["x"], ["y"]], [["y"], ["y"]], [["z"], ["z"], ["x"]]]
-    invalid = [["O", "I-A"], ["B-A", "I-A"], ["I-A", "O", "B-A"]]
+FEW = [[["x"], ["y"]], [["y"], ["y"]], [["z"], ["z"], ["x"]]]
+INVALID = [["O", "I-A"], ["B-A", "I-A"], ["I-A", "O", "B-A"]]
 
+
+class TestScheme:
     def test_prediction_is_valid_whatever_was_learned(self):
-        free = new(C=100).fit(self.X, self.invalid)
-        assert free.predict(self.X) == self.invalid
-        constrained = new(C=100, scheme="IOB2").fit(self.X, self.invalid)
+        free = new(C=100).fit(FEW, INVALID)
+        assert free.predict(FEW) == INVALID
+        constrained = new(C=100, scheme="IOB2").fit(FEW, INVALID)
         assert np.array_equal(free.w_, constrained.w_)
-        for labels in constrained.predict(self.X):
+        for labels in constrained.predict(FEW):
             for before, label in zip(["O", *labels], labels, strict=False):
                 assert label != "I-A" or before in ("B-A", "I-A")
 
     def test_training_under_the_scheme_needs_valid_labels(self):
         with pytest.raises(InvalidTruth, match=r"sequence 0, position 1: 'I-A' may not follow 'O'"):
-            new(scheme="IOB2", scheme_in_training=True).fit(self.X, self.invalid)
+            new(scheme="IOB2", scheme_in_training=True).fit(FEW, INVALID)
 
     def test_training_under_the_scheme_has_a_certificate_of_its_own(self):
         free = new(scheme="IOB2").fit(STRINGS, TAGS)
@@ -147,7 +148,7 @@ class TestScheme:
 
     def test_labels_must_be_of_the_scheme(self):
         with pytest.raises(ValueError, match="S-A"):
-            new(scheme="IOB2").fit(self.X[:1], [["S-A", "O"]])
+            new(scheme="IOB2").fit(FEW[:1], [["S-A", "O"]])
         with pytest.raises(ValueError, match="'XYZ' is not a tagging scheme"):
             new(scheme="XYZ").fit(STRINGS, TAGS)
 

@@ -122,7 +122,7 @@ def test_a_truth_that_breaks_a_rule_is_refused_where_it_does(case, seed):
     assert caught.value.label == parts(truth, problem)[wrong[0][0]][wrong[0][1]]
 
 
-# --- the errors in words ---------------------------------------------------------------------------
+# --- the errors in words -------------------------------------------------------------------------
 
 
 def tags(truth, lengths=None, **constraints):
@@ -232,7 +232,7 @@ def test_tables_need_steps_but_forced_labels_do_not():
     assert decode(problem.constrained(forced=forced), w).tolist() == expected
 
 
-# --- training --------------------------------------------------------------------------------------
+# --- training ------------------------------------------------------------------------------------
 
 
 def test_tables_that_allow_everything_change_nothing():
@@ -292,7 +292,7 @@ def test_training_under_constraints_is_another_problem():
         solve(tags([0, 1, 2]), warm_start=solve(free))
 
 
-# --- problems made from others ---------------------------------------------------------------------
+# --- problems made from others -------------------------------------------------------------------
 
 
 def test_prediction_keeps_the_tables_and_forgets_forced_labels():

@@ -40,7 +40,7 @@ def from_parts(problem, **options):
 @pytest.mark.parametrize("n_step", [0, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_those_of_the_problem_it_was_trained_on(kind, n_step):
-    """Six labels: some rows of observed weights are full, others are not."""
+    """Seven labels: some rows of observed weights are full, others are not."""
     trained, _ = chain_pair([3, 5, 2], 7, kind=kind, n_features=8, n_step=n_step, seed=2)
     others, _ = chain_pair([4, 1, 6], 7, kind=kind, n_features=8, n_step=n_step, seed=3)
     steps = others.step_features if n_step else None
