@@ -30,7 +30,9 @@ class Interpreted(Pairwise):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("box", [None, (-0.05, 0.1)])
-@pytest.mark.parametrize("which", ["chain", "observed chain", "weighted chain", "constrained chain"])
+@pytest.mark.parametrize(
+    "which", ["chain", "observed chain", "weighted chain", "constrained chain"]
+)
 def test_the_trajectories_are_the_same(which, box, solver):
     """The two differ by the order of vectorised sums only, about 1e-16 each."""
     problem, _ = PAIRS[which]

@@ -17,6 +17,12 @@ from importlib import import_module
 from taut.cli.parser import COMMANDS, parse
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 1, 130
+# Remedies that errors name in Python's terms, and what they are here.
+OPTIONS = {
+    'encoding="latin-1"': "--encoding latin-1",
+    "labelled=False": "--unlabelled",
+    "resume=False": "no --resume",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,12 +74,13 @@ def printable(text: str) -> str:
 
 
 def explained(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return (
-            f"not enough memory ({error}); --features observed or --min-freq 2 need less"
-            if str(error)
-            else "not enough memory; --features observed or --min-freq 2 need less"
-        )
+    """What to tell of an error."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return str(error) or type(error).__name__
+    if isinstance(error, MemoryError):
+        details = f" ({error})" if str(error) else ""
+        return f"not enough memory{details}; --features observed or --min-freq 2 need less"
+    text = str(error) or type(error).__name__
+    for in_python, here in OPTIONS.items():
+        text = text.replace(in_python, here)
+    return text

@@ -1,11 +1,12 @@
-"""Data to learn from: real sets read from a folder, and one that needs no files.
+"""Data to learn from: real sets read from a folder, and two that need no files.
 
 The loaders read the published files as they are (gzipped text, plain ``.npz`` arrays) from a folder
 named by ``data_home`` or by the environment variable ``TAUT_DATA``; they download nothing and never
-unpickle. :func:`make_digit_words` works everywhere.
+unpickle. :func:`make_appointments` (text) and :func:`make_digit_words` (images) work everywhere.
 """
 
 from taut.datasets._files import data_home
+from taut.datasets.appointments import make_appointments
 from taut.datasets.conll2000 import load_conll2000
 from taut.datasets.digit_words import make_digit_words
 from taut.datasets.ocr_letters import load_ocr_letters
@@ -16,5 +17,6 @@ __all__ = [
     "load_conll2000",
     "load_ocr_letters",
     "load_usps",
+    "make_appointments",
     "make_digit_words",
 ]

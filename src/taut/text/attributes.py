@@ -40,10 +40,14 @@ class AttributeEncoder:
 
     def fit_transform(self, text: Attributes) -> sparse.csr_array:
         """An attribute is kept if at least ``min_freq`` tokens have it."""
-        counts = np.bincount(text.codes, minlength=len(text.names))
-        kept = counts >= self.min_freq
-        self.set_names([name for name, f in zip(text.names, kept.tolist(), strict=True) if f])
-        return self._matrix(text, np.where(kept, np.cumsum(kept) - 1, -1))
+        self.set_names(text.names)
+        matrix = self._matrix(text, np.arange(len(text.names)))
+        # Counted in the matrix, where an attribute that a token repeats is there once.
+        frequent = np.bincount(matrix.indices, minlength=len(text.names)) >= self.min_freq
+        if frequent.all():
+            return matrix
+        self.keep(frequent)
+        return matrix[:, frequent]
 
     def transform(self, text: Attributes) -> sparse.csr_array:
         """The attributes known from training; others are left out."""
@@ -52,12 +56,13 @@ class AttributeEncoder:
         return self._matrix(text, self._numbering.find(text.names))
 
     def _matrix(self, text: Attributes, number: np.ndarray) -> sparse.csr_array:
-        columns = np.append(number, -1)[text.codes].astype(np.int32)
+        columns = number[text.codes].astype(np.int32)
         known = columns >= 0
-        indptr, data = text.indptr, text.data
-        if not known.all():
-            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
-            columns, data = columns[known], data[known]
+        if known.all():
+            indptr, data = text.indptr, text.data.copy()  # which is sorted in place below
+        else:
+            indptr = np.concatenate([[0], np.cumsum(known)])[text.indptr]
+            columns, data = columns[known], text.data[known]
         shape = (len(indptr) - 1, len(self._names))
         matrix = sparse.csr_array((data, columns, small_index(indptr)), shape)
         matrix.sum_duplicates()

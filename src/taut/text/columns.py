@@ -30,10 +30,12 @@ class Columns(NamedTuple):
         return int(self.lengths.sum())
 
     @classmethod
-    def from_sentences(cls, sentences: Sequence[Sequence[Sequence[str]]]) -> "Columns":
+    def from_sentences(
+        cls, sentences: Sequence[Sequence[Sequence[str]]], name: str = "X"
+    ) -> "Columns":
         """Number sentences of tokens; a token is a row of strings, or a string (one column)."""
         builder = ColumnsBuilder()
-        builder.add(sentences)
+        builder.add(sentences, name)
         return builder.build()
 
     def without(self, number: int) -> tuple["Columns", Column]:
@@ -51,16 +53,15 @@ class ColumnsBuilder:
         self.codes: list[list[np.ndarray]] = []
         self.numbering: list[Numbering] = []
 
-    def add(self, sentences: Sequence[Sequence[Sequence[str]]]) -> None:
+    def add(self, sentences: Sequence[Sequence[Sequence[str]]], name: str = "X") -> None:
+        """A token is a row of strings, or a string (one column); ``name`` is for errors."""
         rows: list[Any] = list(chain.from_iterable(sentences))
-        if rows and isinstance(rows[0], str):
-            rows = [(row,) for row in rows]
-        self.add_rows(list(map(len, sentences)), rows)
-
-    def add_rows(self, lengths: Iterable[int], rows: Sequence[Sequence[str]]) -> None:
-        """Rows of equal width; ``lengths`` cuts them into sentences."""
-        width = len(rows[0]) if rows else len(self.numbering)
-        self.add_flat(lengths, list(chain.from_iterable(rows)), width)
+        if set(map(type, rows)) <= {str}:
+            rows = list(zip(rows, strict=True))
+        width = len(self.numbering) or (_width(rows[0]) if rows else 0)
+        if str in map(type, sentences) or not _all_rows(rows, width):
+            raise _wrong_token(sentences, width, name)
+        self.add_flat(list(map(len, sentences)), list(chain.from_iterable(rows)), width)
 
     def add_flat(self, lengths: Iterable[int], fields: list[str], width: int) -> None:
         """All fields of all rows in one list."""
@@ -79,3 +80,33 @@ class ColumnsBuilder:
                 for codes, numbering in zip(self.codes, self.numbering, strict=True)
             ),
         )
+
+
+def _width(row: Any) -> int:
+    return len(row) if isinstance(row, Sequence) and not isinstance(row, str | bytes) else 0
+
+
+def _all_rows(rows: list[Any], width: int) -> bool:
+    """Whether each is ``width`` strings; by loops in C, because every token passes here."""
+    kinds = set(map(type, rows))
+    return (
+        all(issubclass(kind, Sequence) and not issubclass(kind, str | bytes) for kind in kinds)
+        and set(map(len, rows)) <= {max(width, 1)}
+        and all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(rows))))
+    )
+
+
+def _wrong_token(sentences: Sequence[Any], width: int, name: str) -> TypeError:
+    for i, sentence in enumerate(sentences):
+        if isinstance(sentence, str):
+            return TypeError(f"{name}[{i}] is a string; a list of tokens is expected: split it")
+    i, t = next(
+        (i, t)
+        for i, sentence in enumerate(sentences)
+        for t, row in enumerate(sentence)
+        if not _all_rows([row], width)
+    )
+    return TypeError(
+        f"{name}[{i}][{t}] is {sentences[i][t]!r}; all tokens must be strings, or all rows of "
+        f"{max(width, 1)} strings (as many as the first)"
+    )

@@ -35,7 +35,7 @@ from taut.text.numbering import Numbering
 
 BLOCK = 5_000  # tokens
 DICTS = {dict, OrderedDict, defaultdict, Counter}
-NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+NUMBERS = (int, float, np.bool_, np.integer, np.floating, Real, Decimal)
 NO_VALUE = (1 << 31) - 1  # in place of the number of a string value: the name alone
 DEEPEST = 50
 
@@ -143,7 +143,7 @@ class _Builder:
         numbers = np.ones(len(distinct))
         try:
             numbers[~is_text] = [float(value) for value in compress(distinct, ~is_text)]
-        except OverflowError:
+        except (OverflowError, ValueError):
             return None
         if not np.isfinite(numbers).all():
             return None
@@ -209,9 +209,12 @@ def _add_token(token: Any, names: list[str], values: list[Any]) -> None:
     if isinstance(token, Mapping):
         _add_mapping(token, "", 0, names, values)
     elif isinstance(token, str):
-        _add_list([token], "", names, values)
+        names.append(str.__str__(token))
+        values.append(1.0)
     elif isinstance(token, list | tuple | set | frozenset):
-        _add_list(token, "", names, values)
+        texts = _texts(token)
+        names += texts
+        values += [1.0] * len(texts)
     else:
         raise TypeError(
             f"a token is a {type(token).__name__}; a dict or a list of attribute names is expected"
@@ -230,13 +233,15 @@ def _add_mapping(
         if isinstance(value, str):
             names.append(name)
             values.append(str.__str__(value))
-        elif isinstance(value, NUMBERS) or isinstance(value, Real | Decimal):
+        elif isinstance(value, list | tuple | set | frozenset):
+            texts = _texts(value)
+            names += [name] * len(texts)
+            values += texts
+        elif isinstance(value, NUMBERS):
             names.append(name)
             values.append(_finite(name, value))
         elif isinstance(value, Mapping):
             _add_mapping(value, f"{name}:", depth + 1, names, values)
-        elif isinstance(value, list | tuple | set | frozenset):
-            _add_list(value, f"{name}:", names, values)
         else:
             raise TypeError(
                 f"{name!r} is {value!r}; a string, a number, true or false, or a dict or list of "
@@ -254,12 +259,16 @@ def _finite(name: str, value: Any) -> float:
     return number
 
 
-def _add_list(found: Collection[Any], prefix: str, names: list[str], values: list[Any]) -> None:
-    for name in found:
-        if not isinstance(name, str):
-            raise TypeError(f"{name!r} in a list of attributes is not a string; make it one")
-    texts = [prefix + str.__str__(name) for name in found]
+def _texts(found: Collection[Any]) -> list[str]:
+    texts = list(found)
+    if not set(map(type, texts)) <= {str}:
+        texts = list(map(_text, texts))
     if isinstance(found, set | frozenset):
         texts.sort()  # an order that is the same in every process makes runs repeatable
-    names += texts
-    values += [1.0] * len(texts)
+    return texts
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} in a list of attributes is not a string; make it one")
+    return str.__str__(name)  # as numpy's strings and enumerations of strings mean it

@@ -108,9 +108,9 @@ class TemplateEncoder:
     # --- learning and finding -------------------------------------------------------------------
 
     def fit_transform(self, text: Columns) -> sparse.csr_array:
-        self._check_columns(text)
+        text = self._checked(text)
         self.values = [Numbering() for _ in self.derived]
-        self.tables = []
+        self.tables = [[] for _ in self.template.features]
 
         def learn_value(k: int, values: list[str]) -> np.ndarray:
             return self.values[k].number(values)
@@ -129,12 +129,11 @@ class TemplateEncoder:
             self.tables[f].append(CodeTable(keys))
             return ids
 
-        self.tables = [[] for _ in self.template.features]
         return self._matrix(text, learn_value, learn, learn_attributes)
 
     def transform(self, text: Columns) -> sparse.csr_array:
         """The attributes known from training; others are left out."""
-        self._check_columns(text)
+        text = self._checked(text)
 
         def find_value(k: int, values: list[str]) -> np.ndarray:
             return self.values[k].find(values)
@@ -195,14 +194,17 @@ class TemplateEncoder:
             reach = (2**31 if plan[-1] else reach) * size
         return plan
 
-    def _check_columns(self, text: Columns) -> None:
+    def _checked(self, text: Columns) -> Columns:
         needed, given = self.template.n_columns, len(text.columns)
+        if text.n_tokens == 0:  # then nobody can know how many columns it has
+            return text._replace(columns=(Column(np.zeros(0, np.int32), []),) * needed)
         if given < needed:
-            names = ", ".join(self.template.columns[:needed])
             raise ValueError(
-                f"the template uses {needed} columns ({names}) but the text has {given} beside "
-                "the label; choose another template, or add the column"
+                f"the template uses column {needed - 1} (counted from 0; the named ones are "
+                f"{', '.join(self.template.columns)}) but the text has {given} beside the label; "
+                "choose another template, or add the column"
             )
+        return text
 
     # --- what the model file and people want to know --------------------------------------------
 

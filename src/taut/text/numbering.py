@@ -21,6 +21,10 @@ class Numbering:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self.number(values)
 
+    def __reduce__(self) -> tuple[type["Numbering"], tuple[list[str]]]:
+        # Python 3.14 no longer copies or pickles the counter.
+        return Numbering, (self.values,)
+
     def number(self, values: Iterable[str]) -> np.ndarray:
         """The number of each value; new values are added."""
         return np.fromiter(map(self._numbers.__getitem__, values), np.int32)

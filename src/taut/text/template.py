@@ -38,7 +38,7 @@ from taut.text.built_in_templates import BUILT_IN
 from taut.text.transforms import LONGEST_AFFIX, SIZED, TRANSFORMS, Transform
 
 # No text, however odd, takes much time or memory to read.
-LONGEST_TEXT = 1_000_000
+LONGEST_TEXT = 100_000
 MOST_FEATURES = 1000
 FARTHEST = 100
 MOST_NESTED = 8

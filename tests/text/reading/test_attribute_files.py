@@ -148,8 +148,7 @@ def test_what_is_written_is_read(sequences, labelled, alone, block_size):
 
 
 def test_values_escapes_and_repetitions():
-    text = r"B-NP w=a\:b w=\\:2 plain x:y:-.5e1 \a\ w=\:\\ plain : \:".replace(" ", "\t")
-    text = text.replace("\t:\t", "\t")
+    text = r"B-NP w=a\:b w=\\:2 plain x:y:-.5e1 \a\ w=\:\\ plain \: a\::b:2".replace(" ", "\t")
     data = read_attributes(io.StringIO(text))
     [[(label, pairs)]], _ = tokens(data)
     assert label == "B-NP"
@@ -162,6 +161,7 @@ def test_values_escapes_and_repetitions():
         ("w=:\\", 1.0),
         ("plain", 1.0),
         (":", 1.0),
+        ("a::b", 2.0),
     ]
 
 

@@ -185,6 +185,11 @@ def test_comments_documents_and_blank_lines():
     assert columns.lengths.dtype == np.int64
 
 
+def test_a_blank_line_ends_a_sentence_even_if_comments_begin_with_a_blank():
+    columns = read_columns(io.StringIO("a\n x\nb\n \nc\n"), comment=" ")
+    assert sentences(columns) == [[("a",), ("b",)], [("c",)]]
+
+
 def test_an_exact_separator_keeps_empty_fields_and_blanks():
     columns = read_columns(io.StringIO("New York\t\tB\n\t x \t\n\na\tb\tc"), separator="\t")
     assert sentences(columns) == [[("New York", "", "B"), ("", " x ", "")], [("a", "b", "c")]]

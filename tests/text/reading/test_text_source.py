@@ -116,9 +116,9 @@ def test_a_pipe_is_served_as_its_data_come():
 
 
 def test_a_paragraph_is_served_after_its_blank_line():
-    file = Pieces(b"one\n", b"two\n", b"\n", b"three\n")
+    file = Pieces(b"one\n", b"two\n", b" \t\n", b"three\n")
     blocks = paragraphs(text_blocks(file))
-    assert next(blocks).text == "one\ntwo\n\n"
+    assert next(blocks).text == "one\ntwo\n \t\n"
     assert len(file.pieces) == 1
 
 

@@ -1,0 +1,70 @@
+"""``taut eval``: predicted labels against true ones."""
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from taut.chain_file import load_chain
+from taut.chain_model import Stacked
+from taut.cli.compilation import announce_compilation
+from taut.cli.data import Labelled, layout_of, read_labelled, wants_columns
+from taut.cli.pictures import check_picture, save_picture
+from taut.cli.scoring import write_spans
+from taut.metrics import SpanReport, span_report_from_codes
+from taut.metrics._inputs import join_columns
+from taut.metrics.tokens import share_of_sequences, share_of_tokens
+from taut.text.columns import Column
+
+
+def run(options: Namespace) -> int:
+    check_picture(options.plot)
+    model, header = load_chain(options.model)
+    layout = layout_of(model, header).changed(options)
+    announce_compilation()
+    data, _ = read_labelled(options.file, layout, wants_columns(model))
+    rows = model.encoder.transform(data.text)  # type: ignore[union-attr, arg-type]
+    numbers = model.decode(Stacked(rows, data.text.lengths), n_threads=options.threads)
+    predicted = Column(numbers, list(map(str, model.labels.classes.tolist())))
+    report = _report(data, predicted, options.strict)
+    if options.plot is not None:
+        _plot(data.labels, predicted, options.plot)
+    if options.json:
+        print(json.dumps({"model": options.model, "file": options.file, **_as_dict(report)}))
+    elif isinstance(report, SpanReport):
+        print(report)
+    else:
+        print(
+            f"{100 * report['token_accuracy']:.2f}% of {report['n_tokens']} tokens and "
+            f"{100 * report['sequence_accuracy']:.2f}% of {report['n_sequences']} sequences are "
+            "right"
+        )
+    return 0
+
+
+def _report(data: Labelled, predicted: Column, strict: str | None) -> SpanReport | dict[str, Any]:
+    """Spans where there are any, or where a scheme was named: then other labels are an error."""
+    lengths = data.text.lengths
+    if strict is not None:
+        return span_report_from_codes(data.labels, predicted, lengths, mode="strict", scheme=strict)
+    if write_spans([*data.labels.values, *predicted.values]):
+        return span_report_from_codes(data.labels, predicted, lengths)
+    pair = join_columns(data.labels, predicted, lengths)
+    return {
+        "token_accuracy": share_of_tokens(pair),
+        "sequence_accuracy": share_of_sequences(pair),
+        "n_tokens": len(pair.true),
+        "n_sequences": len(lengths),
+    }
+
+
+def _as_dict(report: SpanReport | dict[str, Any]) -> dict[str, Any]:
+    return report.as_dict() if isinstance(report, SpanReport) else report
+
+
+def _plot(true: Column, predicted: Column, path: str) -> None:
+    from taut.plotting import plot_confusion
+
+    def labels(column: Column) -> list[str]:
+        return [column.values[code] for code in column.codes.tolist()]
+
+    save_picture(plot_confusion([labels(true)], [labels(predicted)]), path)

@@ -1,0 +1,133 @@
+"""``taut inspect``: what is in a model file."""
+
+import json
+import os
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut.chain_file import load_chain
+from taut.chain_model import ChainModel
+from taut.cli import printable
+from taut.cli.results import certificate, file_size, history
+from taut.model_file import read_model
+from taut.text.extract import TemplateEncoder
+
+
+class Weighted(NamedTuple):
+    """Something the model pays attention to."""
+
+    weight: float
+    what: str  # an attribute, or the label that a step comes from
+    label: str
+
+
+def run(options: Namespace) -> int:
+    model, header = load_chain(options.model)
+    names = list(map(str, model.labels.classes.tolist()))
+    if options.label is not None and options.label not in names:
+        raise ValueError(f"--label {options.label} is not one of the labels {', '.join(names)}")
+    facts = _facts(model, header, options)
+    if options.json:
+        print(json.dumps(facts))
+    else:
+        for line in _lines(model, facts, options):
+            print(printable(line))
+    return 0
+
+
+def _facts(model: ChainModel, header: dict[str, Any], options: Namespace) -> dict[str, Any]:
+    features = strongest_features(model, options.top, options.label)
+    steps = strongest_steps(model, options.top)
+    return {
+        "model": options.model,
+        "bytes": os.path.getsize(options.model),
+        "taut": read_model(options.model).taut_version,
+        "trained": str(header.get("trained")),
+        "labels": model.labels.classes.tolist(),
+        "attributes": model.n_features,
+        "nonzero_weights": int(np.count_nonzero(model.w)),
+        "template": _template(model),
+        "scheme": model.scheme.value if model.scheme else None,
+        "options": header["options"],
+        "certificate": certificate(model.solution),
+        "history": history(model.solution),
+        "strongest_features": [feature._asdict() for feature in features],
+        "strongest_transitions": [
+            {"weight": step.weight, "from": step.what, "to": step.label} for step in steps
+        ],
+    }
+
+
+def _template(model: ChainModel) -> str | None:
+    return model.encoder.template.text if isinstance(model.encoder, TemplateEncoder) else None
+
+
+def strongest_features(model: ChainModel, top: int, label: str | None = None) -> list[Weighted]:
+    """Most positive first, most negative last: up to ``top`` of each."""
+    matrix = sparse.coo_array(model.node_weights())
+    attribute, number = matrix.coords
+    weights = matrix.data
+    names, labels = model.attribute_names(), list(map(str, model.labels.classes.tolist()))
+    if label is not None:
+        chosen = number == labels.index(label)
+        attribute, number, weights = attribute[chosen], number[chosen], weights[chosen]
+    return [
+        Weighted(float(weights[i]), str(names[attribute[i]]), labels[number[i]])
+        for i in _extremes(weights, top)
+    ]
+
+
+def strongest_steps(model: ChainModel, top: int) -> list[Weighted]:
+    """Between labels; none if steps have features of their own."""
+    if model.has_step_features:
+        return []
+    weights, labels = model.step_weights()[0], model.labels.classes.tolist()
+    n_labels = len(labels)
+    return [
+        Weighted(float(weights.flat[i]), str(labels[i // n_labels]), str(labels[i % n_labels]))
+        for i in _extremes(weights.ravel(), top)
+    ]
+
+
+def _extremes(weights: np.ndarray, top: int) -> list[int]:
+    """Where the largest positive and the smallest negative ones are, falling."""
+    order = np.argsort(-weights, kind="stable")
+    positive = [int(i) for i in order[:top] if weights[i] > 0]
+    negative = [int(i) for i in order[max(len(order) - top, 0) :] if weights[i] < 0]
+    return positive + negative
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list[str]:
+    kept = facts["options"]
+    lines = [
+        f"{options.model}: {file_size(options.model)}, by taut {facts['taut']}, trained "
+        f"{facts['trained']}",
+        f"reads {kept.get('format', 'what Python gives it')}"
+        + (f" in {kept['encoding']}" if "encoding" in kept else ""),
+        f"{facts['attributes']} attributes, {facts['nonzero_weights']} weights that are not zero",
+        f"{len(facts['labels'])} labels: {' '.join(map(str, facts['labels']))}",
+    ]
+    if model.scheme is not None:
+        lines.append(f"only labellings that are valid in {model.scheme.value} are predicted")
+    lines += ["", *str(model.solution).split("\n")]
+    if facts["template"] is not None:
+        statements = [line.strip() for line in facts["template"].split("\n")]
+        lines += ["", "template", *(f"  {line}" for line in statements if line)]
+    of = f" of {options.label}" if options.label is not None else ""
+    lines += _table(f"strongest features{of}", facts["strongest_features"], "{label}  {what}")
+    lines += _table("strongest transitions", facts["strongest_transitions"], "{from} -> {to}")
+    return lines
+
+
+def _table(title: str, rows: list[dict[str, Any]], shape: str) -> list[str]:
+    if not rows:
+        return []
+    width = max(len(str(row.get("label", ""))) for row in rows)
+    padded = [{**row, "label": str(row.get("label", "")).ljust(width)} for row in rows]
+    return ["", title, *(f"  {row['weight']:+9.4f}  {shape.format(**row)}" for row in padded)]

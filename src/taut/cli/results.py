@@ -1,0 +1,114 @@
+"""What a training run has to say at its end, for people and for programs."""
+
+import json
+import os
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut import __version__
+from taut.solvers.solution import Solution, Status, describe
+
+
+class Result(NamedTuple):
+    solution: Solution
+    n_sequences: int
+    n_tokens: int
+    n_attributes: int
+    labels: list[str]
+    metric: str | None  # of the score on held-out text, if there is any
+
+    @property
+    def score(self) -> float:
+        """Of the weights that were kept: the best one."""
+        return float(np.nanmax(self.solution.history.score))
+
+
+def as_text(result: Result, options: Namespace) -> str:
+    lines = [
+        f"trained on {result.n_sequences} sentences, {result.n_tokens} tokens: "
+        f"{result.n_attributes} attributes, {len(result.labels)} labels",
+        str(result.solution),
+    ]
+    if result.metric is not None:
+        checks = len(result.solution.history)
+        lines.append(f"{options.dev}: {result.metric} {result.score:.4f}, best of {checks} checks")
+    lines.append(f"model: {options.output} ({file_size(options.output)})")
+    return "\n".join(lines)
+
+
+def as_json(result: Result, options: Namespace) -> str:
+    held_out = None
+    if result.metric is not None:
+        held_out = {"file": options.dev, "metric": result.metric, "score": result.score}
+    return json.dumps(
+        {
+            "taut": __version__,
+            "model": options.output,
+            "model_bytes": os.path.getsize(options.output),
+            "file": options.file,
+            "sentences": result.n_sequences,
+            "tokens": result.n_tokens,
+            "attributes": result.n_attributes,
+            "labels": result.labels,
+            "dev": held_out,
+            "certificate": certificate(result.solution),
+            "history": history(result.solution),
+        }
+    )
+
+
+def certificate(solution: Solution) -> dict[str, Any]:
+    """All that a solution says of itself, in plain values."""
+    return {
+        "status": solution.status.name,
+        "message": solution.status.value,
+        **{
+            name: getattr(solution, name)
+            for name in (
+                "primal", "dual", "gap", "relative_gap", "passes", "oracle_calls", "seconds", "C",
+                "lam", "n_examples", "scale", "returned", "fingerprint",
+            )
+        },
+        "solver": describe(solution.solver),
+    }  # fmt: skip
+
+
+def history(solution: Solution) -> list[dict[str, Any]]:
+    """A dict for each check; null for a score where nothing was held out."""
+    rows = solution.history
+    names = rows.dtype.names or ()
+    return [
+        {
+            name: value if np.isfinite(value) else None
+            for name, value in zip(names, row.tolist(), strict=True)
+        }
+        for row in rows
+    ]
+
+
+def note(solution: Solution, options: Namespace) -> str:
+    """What to do about a run that did not reach the tolerance; nothing if it did."""
+    reached = f"relative gap {solution.relative_gap:.2g}, --tol {options.tol:g}"
+    if solution.status is Status.MAX_PASSES:
+        return f"stopped after --max-passes {options.max_passes:g} ({reached}); the model is saved"
+    if solution.status is Status.TIME_LIMIT:
+        return f"stopped after --time-limit {options.time_limit:g} ({reached}); the model is saved"
+    if solution.status is Status.INTERRUPTED:
+        return f"interrupted ({reached}); the best model so far is saved"
+    return ""
+
+
+def file_size(path: str) -> str:
+    """
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(bytes(1500)), file.flush()
+    ...     file_size(file.name)
+    '1.5 kB'
+    """
+    size = os.path.getsize(path)
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e3:.1f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"

@@ -1,0 +1,32 @@
+"""How good labels are, in the terms of their kind: spans where labels write spans, else tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from taut.metrics import span_report_from_codes
+from taut.metrics._inputs import join_columns
+from taut.metrics.tokens import share_of_tokens
+from taut.text.columns import Column
+from taut.text.schemes import parse_labels
+
+SPAN_F1, ACCURACY = "span F1", "token accuracy"
+
+
+def write_spans(labels: Sequence[str]) -> bool:
+    """Whether these labels are of a tagging scheme.
+
+    >>> write_spans(["O", "B-NP", "I-NP"]), write_spans(["NN", "VB"]), write_spans(["O", "I"])
+    (True, False, False)
+    """
+    try:
+        parse_labels(labels, None)
+    except ValueError:
+        return False
+    return any("-" in label for label in labels)
+
+
+def score(true: Column, predicted: Column, lengths: np.ndarray, metric: str) -> float:
+    if metric == SPAN_F1:
+        return span_report_from_codes(true, predicted, lengths).micro.f1
+    return share_of_tokens(join_columns(true, predicted, lengths))

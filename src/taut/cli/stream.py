@@ -1,0 +1,139 @@
+"""Text to be labelled, as it comes in, and the lines that answer it."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from taut.cli.data import Layout, check_kind
+from taut.cli.json_data import json_text
+from taut.text.attributes import Attributes
+from taut.text.columns import Column, Columns
+from taut.text.reading import (
+    AttributeBlock,
+    ColumnBlock,
+    JsonBlock,
+    append_column,
+    attribute_blocks,
+    column_blocks,
+    json_blocks,
+)
+
+
+class Piece(NamedTuple):
+    """Whole sequences, as many as have arrived."""
+
+    text: Columns | Attributes
+    lines: np.ndarray  # the line of the file that each token is in, from 1
+    answer: Callable[[list[str]], list[str]]  # the lines to write, given the labels of all tokens
+    forced: Column | None = None  # labels to keep
+
+
+def pieces(
+    source: str,
+    layout: Layout,
+    as_columns: bool,
+    *,
+    labelled: bool = True,
+    forced_column: int | None = None,
+) -> Iterator[Piece]:
+    """``as_columns`` is what the model wants, ``labelled`` whether attribute files have labels."""
+    if forced_column is not None and layout.format != "columns":
+        raise ValueError(f"--forced-column is for columns, but the format is {layout.format}")
+    if layout.format == "columns":
+        check_kind(as_columns, True, "columns")
+        return _column_pieces(source, layout, forced_column)
+    if layout.format == "attributes":
+        check_kind(as_columns, False, "attribute files")
+        return _attribute_pieces(source, layout, labelled)
+    return _json_pieces(source, layout, as_columns)
+
+
+def name_of(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _column_pieces(source: str, layout: Layout, forced_column: int | None) -> Iterator[Piece]:
+    blocks = column_blocks(
+        source, encoding=layout.encoding, separator=layout.separator, comment=layout.comment
+    )
+    before = 1
+    for block in blocks:
+        forced = None
+        if forced_column is not None and block.columns.columns:
+            _check_column(block.columns, forced_column, source, "--forced-column")
+            forced = block.columns.columns[forced_column]
+        yield Piece(
+            _without_labels(block.columns, layout, source),
+            before + block.token_lines,
+            partial(_columns_answer, block, layout.separator),
+            forced,
+        )
+        before += len(block.lines)
+
+
+def _without_labels(text: Columns, layout: Layout, source: str) -> Columns:
+    """The columns of features: a file without labels is narrower than that of training."""
+    number, width = layout.label_column, len(text.columns)
+    if number is None or not width or width < layout.n_columns:
+        return text
+    _check_column(text, number, source, "--label-column")
+    return text.without(number)[0]
+
+
+def _check_column(text: Columns, number: int, source: str, option: str) -> None:
+    width = len(text.columns)
+    if not -width <= number < width:
+        raise ValueError(
+            f"{name_of(source)}: there are {width} columns; {option} {number} is none of them "
+            "(they are counted from 0, or from the end by negative numbers)"
+        )
+
+
+def _columns_answer(block: ColumnBlock, separator: str | None, labels: list[str]) -> list[str]:
+    return append_column(block.lines, block.token_lines, labels, separator)
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def _attribute_pieces(source: str, layout: Layout, labelled: bool) -> Iterator[Piece]:
+    before = 1
+    for block in attribute_blocks(source, encoding=layout.encoding, labelled=labelled):
+        answer = partial(_attributes_answer, block)
+        yield Piece(block.data.attributes, before + block.token_lines, answer)
+        before += len(block.lines)
+
+
+def _attributes_answer(block: AttributeBlock, labels: list[str]) -> list[str]:
+    """Only labels, an empty line after each sequence."""
+    lines, at = [], 0
+    for length in block.data.attributes.lengths.tolist():
+        lines += [*labels[at : at + length], ""]
+        at += length
+    return lines
+
+
+# --- JSON lines -----------------------------------------------------------------------------------
+
+
+def _json_pieces(source: str, layout: Layout, as_columns: bool) -> Iterator[Piece]:
+    for block in json_blocks(source, encoding=layout.encoding):
+        text = json_text(block, as_columns)
+        lines = np.repeat(block.line_numbers, text.lengths)
+        yield Piece(text, lines, partial(_json_answer, block, layout.encoding != "utf-8"))
+
+
+def _json_answer(block: JsonBlock, ascii_only: bool, labels: list[str]) -> list[str]:
+    lines, at = [], 0
+    for sequence in block.objects:
+        length = len(sequence["tokens"])
+        answered = {**sequence, "labels": labels[at : at + length]}
+        lines.append(json.dumps(answered, ensure_ascii=ascii_only))
+        at += length
+    return lines

@@ -1,0 +1,115 @@
+"""``taut tag``: labels for text, written as soon as they are known."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import numpy as np
+
+from taut._atomic import atomic_write, check_writable
+from taut.chain_file import load_chain
+from taut.chain_model import ChainModel, Stacked
+from taut.cli.compilation import announce_compilation
+from taut.cli.data import layout_of, wants_columns
+from taut.cli.stream import Piece, name_of, pieces
+from taut.structures.constraints import ImpossibleConstraint
+from taut.text.columns import Column
+from taut.text.reading import FormatError
+
+FREE = "_"  # in a column of forced labels: any label will do
+
+
+def run(options: Namespace) -> int:
+    if options.output is not None and not _is_device(options.output):
+        check_writable(options.output)
+    model, header = load_chain(options.model)
+    layout = layout_of(model, header).changed(options)
+    announce_compilation()
+    stream = pieces(
+        options.file,
+        layout,
+        wants_columns(model),
+        labelled=not options.unlabelled,
+        forced_column=options.forced_column,
+    )
+    tagger = Tagger(model, name_of(options.file), options.threads)
+    with _output(options.output) as write:
+        for piece in stream:
+            lines = piece.answer(tagger.labels(piece))
+            write("".join(f"{line}\n" for line in lines).encode(layout.encoding))
+    return 0
+
+
+class Tagger:
+    """Labels piece after piece, and knows how many sequences there were before."""
+
+    def __init__(self, model: ChainModel, source: str, n_threads: int):
+        self.model, self.source, self.n_threads = model, source, n_threads
+        self.names = list(map(str, model.labels.classes.tolist()))
+        self.done = 0
+
+    def labels(self, piece: Piece) -> list[str]:
+        encoder, lengths = self.model.encoder, piece.text.lengths
+        if not len(lengths):
+            return []
+        rows = encoder.transform(piece.text)  # type: ignore[union-attr, arg-type]
+        try:
+            numbers = self.model.decode(
+                Stacked(rows, lengths), self._forced(piece), n_threads=self.n_threads
+            )
+        except ImpossibleConstraint as error:
+            raise self._located(error, piece) from None
+        self.done += len(lengths)
+        return [self.names[number] for number in numbers.tolist()]
+
+    def _forced(self, piece: Piece) -> np.ndarray | None:
+        if piece.forced is None:
+            return None
+        column: Column = piece.forced
+        number = {name: k for k, name in enumerate(self.names)} | {FREE: -1}
+        for k, value in enumerate(column.values):
+            if value not in number:
+                first = int(np.flatnonzero(column.codes == k)[0])
+                raise FormatError(
+                    self.source,
+                    int(piece.lines[first]),
+                    f"{value!r} is to be kept, but is not one of the labels "
+                    f"{', '.join(self.names)}; use {FREE!r} where any label will do",
+                )
+        return np.array([number[value] for value in column.values], np.int32)[column.codes]
+
+    def _located(self, error: ImpossibleConstraint, piece: Piece) -> FormatError:
+        """The error with its line, and the sequence counted from the beginning of the text."""
+        token = int(piece.text.lengths[: error.example].sum()) + error.position
+        in_all = ImpossibleConstraint(
+            self.done + error.example, error.position, error.forced, error.before, error.names
+        )
+        return FormatError(self.source, int(piece.lines[token]), str(in_all))
+
+
+def _is_device(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+@contextmanager
+def _output(path: str | None) -> Iterator[Callable[[bytes], object]]:
+    """Where to write: at once to standard output or a device, whole or not at all to a file."""
+    if path is None:
+        yield _flushing(sys.stdout.buffer)
+    elif _is_device(path):
+        with open(path, "wb") as device:
+            yield _flushing(device)
+    else:
+        with atomic_write(path) as file:
+            yield file.write
+
+
+def _flushing(stream: BinaryIO) -> Callable[[bytes], object]:
+    def write(data: bytes) -> None:
+        stream.write(data)
+        stream.flush()
+
+    return write

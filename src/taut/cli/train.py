@@ -1,0 +1,219 @@
+"""``taut train``: from labelled text to a model file with its certificate.
+
+What can go wrong for other reasons than the data is checked before anything is read.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut._atomic import check_writable
+from taut.chain_file import save_chain
+from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps
+from taut.cli import INTERRUPTED, defaults, say
+from taut.cli.compilation import announce_compilation
+from taut.cli.data import Labelled, Layout, guessed_format, read_labelled
+from taut.cli.pictures import check_picture, save_picture
+from taut.cli.results import Result, as_json, as_text, note
+from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
+from taut.labels import LabelCodec
+from taut.losses import checked_weights
+from taut.solvers import BCFW, FrankWolfe, Solution, Status, solve
+from taut.solvers.named import named_solver
+from taut.structures.chain import chain_problem
+from taut.structures.constraints import InvalidTruth
+from taut.structures.pairwise import Pairwise
+from taut.text.attributes import AttributeEncoder
+from taut.text.columns import Column, Columns
+from taut.text.extract import TemplateEncoder
+from taut.text.schemes import Scheme
+from taut.text.template import Template, read_template
+
+
+class HeldOut(NamedTuple):
+    text: Stacked
+    labels: Column
+    metric: str
+
+
+def run(options: Namespace) -> int:
+    _check_files(options)
+    template = None if options.template is None else read_template(options.template)
+    scheme = None if options.scheme is None else Scheme.parse(options.scheme)
+    layout = Layout(options.format or guessed_format(options.file)).changed(options)
+    announce_compilation()
+
+    wanted = None if template is None else True
+    data, layout = read_labelled(options.file, layout, wanted)
+    encoder = _new_encoder(data, template, options)
+    codec = LabelCodec(data.labels)
+    problem = _problem(data, encoder, codec, scheme, options)
+    held_out = _held_out(encoder, codec, layout, options)
+    size = len(data.text.lengths), len(data.labels.codes), encoder.n_attributes
+    del data  # the problem holds all that training needs
+
+    def model(solution: Any) -> ChainModel:
+        return ChainModel(codec, problem.layout(), solution, encoder, scheme)
+
+    validate = None if held_out is None else _validation(model(None), held_out, options.threads)
+    solution = _solve(problem, validate, options)
+    save_chain(model(solution), options.output, _kept_options(options, layout, encoder))
+    metric = None if held_out is None else held_out.metric
+    _tell(Result(solution, *size, codec.classes.tolist(), metric), options)
+    return INTERRUPTED if solution.status is Status.INTERRUPTED else 0
+
+
+def _check_files(options: Namespace) -> None:
+    check_writable(options.output)
+    if options.checkpoint is not None:
+        check_writable(options.checkpoint)
+    check_picture(options.plot)
+    for path in (options.file, options.dev):
+        if path not in (None, "-") and os.path.isfile(path):
+            _check_different(path, options)
+
+
+def _check_different(path: str, options: Namespace) -> None:
+    for written in (options.output, options.checkpoint, options.plot):
+        if written is not None and os.path.exists(written) and os.path.samefile(path, written):
+            raise ValueError(f"{written!r} would be overwritten, but text is read from it")
+
+
+# --- the problem ----------------------------------------------------------------------------------
+
+
+def _new_encoder(data: Labelled, template: Template | None, options: Namespace) -> Encoder:
+    if not isinstance(data.text, Columns):
+        return AttributeEncoder(options.min_freq)
+    if template is None:
+        several = len(data.text.columns) > 1
+        name = defaults.TEMPLATE_OF_COLUMNS if several else defaults.TEMPLATE_OF_WORDS
+        template = read_template(name)
+        if not options.quiet:
+            say(f"note: no --template was given; {name!r} is used")
+    return TemplateEncoder(template, options.min_freq)
+
+
+def _problem(
+    data: Labelled,
+    encoder: Encoder,
+    codec: LabelCodec,
+    scheme: Scheme | None,
+    options: Namespace,
+) -> Pairwise:
+    classes = codec.classes.tolist()
+    if len(classes) < 2:
+        raise ValueError(
+            f"{options.file}: there is one label only, {classes[0]!r}; there is nothing to learn"
+        )
+    allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
+    rows = encoder.fit_transform(data.text)  # type: ignore[arg-type]
+    if rows.shape[1] == 0:
+        raise ValueError(
+            f"{options.file}: no attribute occurs {options.min_freq} times; lower --min-freq"
+        )
+    try:
+        return chain_problem(
+            rows,
+            data.text.lengths,
+            codec.encode(data.labels),
+            len(classes),
+            normalize=options.loss == "hamming",
+            observed=_only_observed(rows, len(classes), options.features),
+            importance=checked_weights(data.weights, len(data.text.lengths)),
+            allowed=allowed if options.scheme_in_training else None,
+        )
+    except InvalidTruth as error:
+        raise error.with_names(classes) from None
+
+
+def _only_observed(rows: sparse.csr_array, n_labels: int, features: str) -> bool:
+    if features == "auto":
+        return bool(rows.shape[1] * n_labels > defaults.MOST_WEIGHTS)
+    return features == "observed"
+
+
+def _held_out(
+    encoder: Encoder, codec: LabelCodec, layout: Layout, options: Namespace
+) -> HeldOut | None:
+    if options.dev is None:
+        return None
+    data, _ = read_labelled(options.dev, layout, isinstance(encoder, TemplateEncoder))
+    rows = encoder.transform(data.text)  # type: ignore[arg-type]
+    metric = SPAN_F1 if write_spans(codec.classes.tolist()) else ACCURACY
+    return HeldOut(Stacked(rows, data.text.lengths), data.labels, metric)
+
+
+def _validation(
+    model: ChainModel, held_out: HeldOut, n_threads: int
+) -> Callable[[np.ndarray], float]:
+    """The score of weights on held-out text."""
+    text, labels, metric = held_out
+
+    def validate(w: np.ndarray) -> float:
+        numbers = model.decode(text, n_threads=n_threads, w=w)
+        return score(labels, Column(numbers, model.labels.classes.tolist()), text.lengths, metric)
+
+    return validate
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> Solution:
+    return solve(
+        problem,
+        _solver(problem, options),
+        C=options.C,
+        tol=options.tol,
+        max_passes=options.max_passes,
+        time_limit=options.time_limit,
+        # What scikit-learn makes of an estimator's random_state: both find the same weights.
+        seed=int(np.random.RandomState(options.seed).randint(2**31 - 1)),
+        n_threads=options.threads,
+        checkpoint=options.checkpoint,
+        resume=options.resume,
+        progress=False if options.quiet else None,
+        validate=validate,
+        patience=options.patience or defaults.PATIENCE,
+    )
+
+
+def _solver(problem: Pairwise, options: Namespace) -> BCFW | FrankWolfe:
+    if options.solver == "auto":
+        return BCFW(**defaults.AUTO_SOLVER, averaging=options.averaging)  # type: ignore[arg-type]
+    return named_solver(options.solver, problem, options.averaging)
+
+
+def _kept_options(options: Namespace, layout: Layout, encoder: Encoder) -> dict[str, Any]:
+    """What the model file says about the run: parameters of ChainSVM, and how text was read."""
+    same_name = (
+        "C", "loss", "features", "min_freq", "scheme", "scheme_in_training", "solver", "averaging",
+        "tol", "max_passes", "time_limit",
+    )  # fmt: skip
+    template = encoder.template.text if isinstance(encoder, TemplateEncoder) else None
+    return {
+        **{name: getattr(options, name) for name in same_name},
+        "template": template,
+        "patience": options.patience or defaults.PATIENCE,
+        "random_state": options.seed,
+        **asdict(layout),
+    }
+
+
+def _tell(result: Result, options: Namespace) -> None:
+    if options.plot is not None:
+        from taut.plotting import plot_convergence
+
+        save_picture(plot_convergence(result.solution), options.plot)
+    if options.quiet:
+        return
+    print(as_json(result, options) if options.json else as_text(result, options))
+    message = note(result.solution, options)
+    if message:
+        say(f"note: {message}")

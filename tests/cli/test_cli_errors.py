@@ -1,0 +1,304 @@
+"""What goes wrong is said in one line, before any work is lost; exit codes 1 and 2."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import taut as package
+from taut import ChainSVM
+from taut.cli import explained, main, options, printable
+from taut.cli.parser import COMMANDS
+from taut.model_file import read_model, write_model
+from taut.solvers.named import SOLVERS
+from taut.text.schemes import Scheme
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_has_examples(taut, command):
+    answer = taut(*command.split(), "--help")
+    assert answer.code == 0
+    assert "examples:" in answer.out or command == "warmup"
+    assert answer.out.startswith(f"usage: taut {command}".rstrip())
+    assert max(map(len, answer.out.splitlines())) <= 100
+
+
+def test_version(taut):
+    assert taut("--version") == (0, f"taut {package.__version__}\n", "")
+
+
+def test_names_in_the_help_are_those_that_exist():
+    assert list(options.SOLVERS) == ["auto", *SOLVERS]
+    assert list(options.SCHEMES) == list(Scheme.__members__)
+
+
+# --- wrong usage: 2 -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "arguments are required: COMMAND"),
+        ("fly", "invalid choice: 'fly'"),
+        ("train x", "required: -o/--output"),
+        ("tag x", "required: -m/--model"),
+        ("eval -m m", "required: FILE"),
+        ("inspect", "required: MODEL"),
+        ("train x -o m --C 0", "--C: '0' is not a number above 0"),
+        ("train x -o m --C nan", "--C: 'nan' is not a number above 0"),
+        ("train x -o m --C much", "--C: 'much' is not a number above 0"),
+        ("train x -o m --tol -1", "--tol: '-1' is not a number from 0.0 on"),
+        ("train x -o m --tol inf", "--tol: 'inf' is not a number"),
+        ("train x -o m --max-passes -1", "--max-passes: '-1' is not a number"),
+        ("train x -o m --time-limit -1", "--time-limit: '-1' is not a number"),
+        ("train x -o m --min-freq 0", "--min-freq: '0' is not a whole number from 1 on"),
+        ("train x -o m --min-freq 1.5", "--min-freq: '1.5' is not a whole number from 1 on"),
+        ("train x -o m --seed -1", "--seed: '-1' is not a whole number from 0 on"),
+        ("train x -o m --seed 99999999999", "--seed: '99999999999' is not a whole number"),
+        ("train x -o m --threads 0", "--threads: '0' is not a whole number from 1 on"),
+        ("train x -o m --patience 0 --dev x", "--patience: '0' is not a whole number from 1 on"),
+        ("train x -o m --solver best", "--solver: invalid choice: 'best'"),
+        ("train x -o m --loss f1", "--loss: invalid choice: 'f1'"),
+        ("train x -o m --features some", "--features: invalid choice: 'some'"),
+        ("train x -o m --scheme IOB9", "--scheme: invalid choice: 'IOB9'"),
+        ("train x -o m --format xml", "--format: invalid choice: 'xml'"),
+        ("train x -o m --encoding ebcdic", "--encoding: invalid choice: 'ebcdic'"),
+        ("train x -o m --separator ab", "--separator: 'ab' is not one character"),
+        ("train x -o m --label-column last", "--label-column: invalid int value: 'last'"),
+        ("train x -o m --plot p.txt", "--plot: 'p.txt' does not end in .png, .pdf, .svg"),
+        ("train x -o m --resume", "--resume needs the --checkpoint to go on from"),
+        ("train x -o m --scheme-in-training", "--scheme-in-training needs a --scheme"),
+        ("train x -o m --patience 2", "--patience needs held-out text: --dev FILE"),
+        ("train x -o m --format attributes --template ner", "--template is for columns"),
+        ("train x -o m --quiet --json", "give one of them"),
+        ("train - -o m --dev -", "cannot both come from standard input"),
+        ("train x -o m --max 3", "unrecognized arguments: --max 3"),
+        ("tag -m m --threads 0", "--threads: '0' is not a whole number from 1 on"),
+        ("eval -m m x --strict no", "--strict: invalid choice: 'NO'"),
+        ("inspect m --top -1", "--top: '-1' is not a whole number from 0 on"),
+    ],
+)
+def test_wrong_usage(taut, arguments, message):
+    answer = taut(*arguments.split())
+    assert answer.code == 2
+    assert answer.out == ""
+    assert message in answer.err
+
+
+# --- wrong input: 1 -------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_path, monkeypatch):
+    def never(*rest, **more):
+        raise AssertionError("text was read")
+
+    monkeypatch.setattr("taut.cli.train.read_labelled", never)
+    missing, model = tmp_path / "no" / "m", tmp_path / "m"
+    assert "does not exist; create it first" in fails("train", text, "-o", missing)
+    assert "it is a folder; name a file" in fails("train", text, "-o", tmp_path)
+    assert "does not exist" in fails("train", text, "-o", model, "--checkpoint", missing)
+    picture = tmp_path / "no" / "p.png"
+    assert "does not exist" in fails("train", text, "-o", model, "--plot", picture)
+    monkeypatch.setattr("taut.cli.pictures.find_spec", lambda name: None)
+    line = fails("train", text, "-o", model, "--plot", tmp_path / "p.png")
+    assert line == "taut: error: --plot needs matplotlib: pip install 'taut[plot]'"
+    assert "text is read from it" in fails("train", text, "-o", text)
+    assert "'w(' is neither a built-in template" in fails(
+        "train", text, "-o", model, "--template", "w("
+    )
+    assert "line 1: there is no column 'q'" in fails(
+        "train", text, "-o", model, "--template", "q[0]"
+    )
+    assert not model.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (None, "", "does not exist; give the path of a file"),
+        (b"", "", "line 1: the file is empty"),
+        (b"\n\n", "", "line 1: no token"),
+        (b"a B\nc\n", "", "line 2: 1 column, but line 1 has 2"),
+        (b"a\nb\n", "", "there is one column only; labels and something else are needed"),
+        (b"a X\nb X\n", "", "there is one label only, 'X'; there is nothing to learn"),
+        (b"a X\nb Y\n", "--label-column 5", "labels should be in column 5 (counted from 0)"),
+        (b"a X\nb Y\n", "--template chunking", "the template uses"),
+        (b"a X\nb Y\n", "--template w[0] --min-freq 9", "no attribute occurs 9 times; lower"),
+        (b"a X\nb Y\n", "--scheme IOB2", "the label 'X' does not belong to IOB2"),
+        (b"\xe4 X\nb Y\n", "", "line 1: byte 0xe4 is not UTF-8 here; convert the file to UTF-8, "
+                               "or read it with --encoding latin-1"),
+        (b"a O\nb I-X\nc B-X\n", "--scheme IOB2 --scheme-in-training",
+         "sequence 0, position 1: 'I-X' may not follow 'O'"),
+        (b"a X\nb Y\n", "--comment=", "comment='': it must be the beginning of a line"),
+        (b"\tw=a\n", "--format attributes", "line 1: the line begins with a tab: its label is "
+                                            "missing; if the file has no labels, say --unlabelled"),
+        (b"@weight:0\nX\ta\nY\tb\n", "--format attributes", "all sample weights are zero"),
+        (b"X\ta\nY\tb\n", "--format attributes --separator ,", "--separator is for columns, but"),
+        (b"X\ta\nY\tb\n", "--format attributes --label-column 1", "--label-column is for columns"),
+        (b"[]\n", "--format jsonl", "line 1: expected an object with"),
+        (b'{"tokens": ["a"]}\n', "--format jsonl", 'line 1: there are no "labels"'),
+        (b'{"tokens": [{"a": null}], "labels": ["X"]}\n', "--format jsonl",
+         "line 1: tokens[0]: 'a' is None"),
+        (b'{"tokens": [{"a": 1}], "labels": ["X"]}\n', "--format jsonl --template w[0]",
+         "line 1: the tokens are objects"),
+        (b'{"tokens": [["a"], ["b", "c"]], "labels": ["X", "Y"]}\n',
+         "--format jsonl --template w[0]",
+         "line 1: tokens[1] has 2 strings, but the first token has 1"),
+    ],
+)  # fmt: skip
+def test_wrong_training_text(fails, tmp_path, content, arguments, message):
+    text = tmp_path / "text"
+    if content is not None:
+        text.write_bytes(content)
+    assert message in fails("train", text, "-o", tmp_path / "m", "--quiet", *arguments.split())
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_template_cannot_make_features_of_attributes(fails, folder, tmp_path):
+    line = fails("train", folder / "train.crfsuite", "-o", tmp_path / "m", "--template", "ner")
+    assert "makes its features of columns, by a template, and cannot read attribute files" in line
+
+
+def test_wrong_held_out_text(fails, text, tmp_path):
+    dev = tmp_path / "dev"
+    run = ("train", text, "-o", tmp_path / "m", "--template", "chunking", "--quiet", "--dev", dev)
+    assert "does not exist" in fails(*run)
+    dev.write_text("it PRP\n")
+    assert "there are 2 columns, but the labels should be in column 2" in fails(*run)
+    dev.write_text("it PRP Pronoun\n")
+    assert "the label 'Pronoun' does not belong to any tagging scheme" in fails(*run)
+
+
+def test_a_checkpoint_of_another_run_is_refused(fails, taut, text, tmp_path):
+    run = ("train", text, "-o", tmp_path / "m", "--template", "w[0]", "--quiet")
+    checkpoint = ("--checkpoint", tmp_path / "c.npz")
+    taut(*run, *checkpoint)
+    line = fails(*run, *checkpoint, "--resume", "--C", "3")
+    assert "this run has another C; give another path, or no --resume to start anew" in line
+
+
+@pytest.mark.parametrize("command", ["tag", "eval", "inspect"])
+def test_wrong_model_files(fails, model, text, tmp_path, command):
+    def run(path):
+        if command == "inspect":
+            return fails("inspect", path)
+        return fails(command, "-m", path, text)
+
+    assert "there is no such file" in run(tmp_path / "none")
+    assert "it is a folder" in run(tmp_path)
+    assert "not a taut model file" in run(text)
+    cut = tmp_path / "cut"
+    cut.write_bytes(model.read_bytes()[:-100])
+    assert "cut off" in run(cut)
+
+
+@pytest.mark.parametrize("command", ["tag", "eval"])
+def test_a_model_file_with_strange_options_is_refused(fails, model, text, tmp_path, command):
+    for name, value in (("format", "xml"), ("separator", 3), ("label_column", "x")):
+        header, arrays, _ = read_model(model)
+        header["options"][name] = value
+        write_model(tmp_path / "odd", header, arrays)
+        assert "read in an unknown way" in fails(command, "-m", tmp_path / "odd", text)
+
+
+@pytest.mark.parametrize("command", ["tag", "eval"])
+def test_a_model_needs_what_it_was_trained_on(fails, taut, model, folder, tmp_path, command):
+    line = fails(command, "-m", model, folder / "train.crfsuite", "--format", "attributes")
+    assert "makes its features of columns, by a template, and cannot read attribute files" in line
+    line = fails(command, "-m", model, folder / "train.jsonl", "--format", "jsonl")
+    assert "line 1: the tokens are objects" in line
+    own = tmp_path / "own"
+    taut("train", folder / "train.jsonl", "-o", own, "--quiet")
+    line = fails(command, "-m", own, folder / "train.txt", "--format", "columns")
+    assert "makes its features of attributes, and cannot read columns; see --format" in line
+    ChainSVM(random_state=0).fit([np.eye(3), np.eye(3)], [["a", "b", "a"]] * 2).save(own)
+    assert "trained on matrices of numbers, not on text" in fails(command, "-m", own, "x")
+
+
+def test_wrong_text_to_tag(fails, model, text, tmp_path):
+    odd = tmp_path / "odd.txt"
+    odd.write_text("it\n\n")
+    assert "the text has 1" in fails("tag", "-m", model, odd)
+    odd.write_text("it PRP _\n\n.  . NP\n\n")
+    line = fails("tag", "-m", model, odd, "--forced-column", "2")
+    assert "line 3: 'NP' is to be kept, but is not one of the labels B-NP, B-VP, I-NP, O" in line
+    for option in ("--forced-column", "--label-column"):
+        line = fails("tag", "-m", model, odd, option, "3")
+        assert f"there are 3 columns; {option} 3 is none of them" in line
+    line = fails("tag", "-m", model, text, "--format", "jsonl", "--forced-column", "1")
+    assert "--forced-column is for columns, but the format is jsonl" in line
+    assert "does not exist; create it first" in fails(
+        "tag", "-m", model, text, "-o", tmp_path / "no" / "x"
+    )
+
+
+def test_half_a_result_is_not_written_to_a_file(fails, model, tmp_path):
+    """Far into a text of several blocks something is wrong: the file stays as it was."""
+    text, out = tmp_path / "text", tmp_path / "out"
+    text.write_text("it PRP\n\n" * 50_000 + "it\n\n")
+    out.write_text("before")
+    assert "line 100001: 1 column, but" in fails("tag", "-m", model, text, "-o", out)
+    assert out.read_text() == "before"
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_wrong_text_to_evaluate(fails, model, text, tmp_path):
+    odd = tmp_path / "odd.txt"
+    odd.write_text("it PRP\n\n")
+    assert "labels should be in column 2 (counted from 0)" in fails("eval", "-m", model, odd)
+    assert "does not belong to IOE2" in fails("eval", "-m", model, text, "--strict", "IOE2")
+    picture = tmp_path / "no" / "p.png"
+    assert "does not exist" in fails("eval", "-m", model, text, "--plot", picture)
+    assert "--label X is not one of the labels B-NP, B-VP, I-NP, O" in fails(
+        "inspect", model, "--label", "X"
+    )
+
+
+# --- how errors are told --------------------------------------------------------------------------
+
+
+def test_a_traceback_is_there_for_who_asks(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAUT_TRACEBACK", "1")
+    with pytest.raises(FileNotFoundError):
+        main(["inspect", str(tmp_path / "none")])
+
+
+def test_errors_of_the_system_name_the_file():
+    assert (
+        explained(PermissionError(13, "Permission denied", "x.txt")) == "x.txt: Permission denied"
+    )
+
+
+def test_memory_that_is_missing_has_a_remedy(fails, text, tmp_path, monkeypatch):
+    def large(*rest, **more):
+        raise MemoryError("Unable to allocate 5 GiB")
+
+    monkeypatch.setattr("taut.cli.train.chain_problem", large)
+    line = fails("train", text, "-o", tmp_path / "m", "--template", "w[0]")
+    assert line.endswith(
+        "not enough memory (Unable to allocate 5 GiB); --features observed or --min-freq 2 need "
+        "less"
+    )
+    assert explained(MemoryError()).startswith("not enough memory; --features")
+
+
+def test_messages_are_one_printable_line(capsys, monkeypatch, model):
+    def fail(options):
+        raise ValueError("one\ntwo \x1b[31m three")
+
+    monkeypatch.setattr("taut.cli.inspect_model.run", fail)
+    assert main(["inspect", str(model)]) == 1
+    assert capsys.readouterr().err == "taut: error: one two \\x1b[31m three\n"
+    assert printable("Łódź") == "Łódź"
+
+
+def test_ctrl_c_before_training_ends_without_a_model(taut, text, tmp_path, monkeypatch):
+    def pressed(*rest, **more):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("taut.cli.train.read_labelled", pressed)
+    assert taut("train", text, "-o", tmp_path / "m") == (130, "", "taut: interrupted\n")
+    assert not (tmp_path / "m").exists()

@@ -1,0 +1,113 @@
+"""``taut`` as a process: pipes, signals, and what it imports."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cli.sentences import ROWS, columns
+
+from taut.chain_file import load_chain
+
+TAUT = (sys.executable, "-m", "taut")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs signals and pipes")
+
+
+def start(*arguments, **options):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*TAUT, *map(str, arguments)], **{**pipes, **options})
+
+
+def test_help_and_version_import_neither_numpy_nor_numba():
+    code = (
+        "import sys; from taut.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('numpy', 'numba', 'scipy') if m in sys.modules])"
+    )
+    for option in ("--help", "--version"):
+        run = subprocess.run(
+            [sys.executable, "-c", code, option], capture_output=True, text=True, check=True
+        )
+        assert run.stdout.endswith("[]\n")
+
+
+def test_no_command_imports_scikit_learn(text, tmp_path):
+    code = (
+        "import sys; from taut.cli import main\n"
+        "model, text = sys.argv[1:]\n"
+        "codes = [main(['train', text, '-o', model, '--dev', text, '--quiet']),\n"
+        "         main(['tag', '-m', model, text, '-o', text + '.out']),\n"
+        "         main(['eval', '-m', model, text]), main(['inspect', model])]\n"
+        "print(codes, [m for m in ('sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    copy = tmp_path / "text"
+    copy.write_bytes(text.read_bytes())
+    run = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m", copy],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.endswith("[0, 0, 0, 0] []\n")
+
+
+def test_exit_codes_reach_the_shell(tmp_path):
+    for arguments, code in (("--version", 0), (f"inspect {tmp_path}/none", 1), ("fly", 2)):
+        run = subprocess.run([*TAUT, *arguments.split()], capture_output=True, text=True)
+        assert run.returncode == code
+        assert "Traceback" not in run.stderr
+
+
+@POSIX
+def test_a_sentence_is_answered_before_the_next_has_come(model):
+    process = start("tag", "-m", model)
+    for rows in ROWS[:3]:
+        process.stdin.write(columns([rows]).encode())
+        process.stdin.flush()
+        answer = b""
+        while not answer.endswith(b"\n\n"):
+            ready, _, _ = select.select([process.stdout], [], [], 120)
+            assert ready, "no answer"
+            answer += os.read(process.stdout.fileno(), 10_000)
+        assert answer.decode() == columns([[(*row, row[2]) for row in rows]])
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+@POSIX
+def test_a_reader_who_has_enough_ends_it_quietly(model, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_text(columns(ROWS) * 5000)  # far more than a pipe holds
+    process = start("tag", "-m", model, text)
+    assert process.stdout.readline() == b"the DT B-NP B-NP\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0
+    process.stdin.close()
+    process.stderr.close()
+
+
+@POSIX
+def test_ctrl_c_saves_the_best_model_so_far(text, tmp_path):
+    model, checkpoint = tmp_path / "m.taut", tmp_path / "c.npz"
+    endless = ("--tol", "0", "--max-passes", "1e9", "--C", "1000", "--solver", "bcfw")
+    process = start(
+        "train", text, "-o", model, "--template", "chunking", *endless, "--checkpoint", checkpoint
+    )
+    # Training is under way when the process has been running on for a while after its imports:
+    # SIGINT must not come before the loop. Its own clock says so.
+    seconds_before = _cpu_seconds(process.pid)
+    while _cpu_seconds(process.pid) < seconds_before + 4 and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert b"taut: note: interrupted (relative gap" in err
+    assert b"the best model so far is saved" in err
+    loaded, _ = load_chain(model)
+    assert loaded.solution.status.name == "INTERRUPTED"
+    assert str(loaded.solution) in out.decode()

@@ -1,0 +1,354 @@
+"""``taut train``: what it prints, what it saves, and what its options do."""
+
+import gzip
+import json
+import re
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from cli.sentences import ROWS, TAGS, columns
+
+import taut as package
+from taut import ChainSVM
+from taut.chain_file import load_chain
+from taut.cli import defaults
+from taut.metrics import span_f1
+from taut.model_file import read_model
+from taut.text.built_in_templates import BUILT_IN
+
+EXACT = ("--C", "1", "--tol", "1e-3")
+
+
+def train(taut, text, folder, *options):
+    """The model and its header, of a run that ends well."""
+    path = folder / "trained.taut"
+    answer = taut("train", text, "-o", path, *options)
+    assert answer.code == 0, answer.err
+    return load_chain(path)
+
+
+def predictions(path):
+    return package.load(path).predict([[row[:2] for row in rows] for rows in ROWS])
+
+
+# --- what it prints -------------------------------------------------------------------------------
+
+
+def test_the_result_is_said_with_its_certificate(taut, text, tmp_path):
+    answer = taut("train", text, "-o", tmp_path / "m.taut", "--template", "chunking")
+    assert answer.code == 0
+    assert answer.err == ""
+    lines = answer.out.splitlines()
+    assert lines[0].startswith("trained on 5 sentences, 20 tokens: ")
+    assert lines[0].endswith("attributes, 4 labels")
+    model, _ = load_chain(tmp_path / "m.taut")
+    assert str(model.solution) == "\n".join(lines[1:-1])
+    assert re.fullmatch(rf"model: {tmp_path}/m.taut \(\d+\.\d kB\)", lines[-1])
+
+
+def test_json_agrees_with_the_text_and_is_all_there_is(taut, text, tmp_path):
+    path = tmp_path / "m.taut"
+    said = taut("train", text, "-o", path, "--template", "chunking").out
+    answer = taut("train", text, "-o", path, "--template", "chunking", "--json")
+    result = json.loads(answer.out)
+    assert answer.err == ""
+    assert (result["sentences"], result["tokens"]) == (5, 20)
+    assert f"{result['attributes']} attributes, {len(result['labels'])} labels" in said
+    assert result["labels"] == ["B-NP", "B-VP", "I-NP", "O"]
+    assert result["model"] == str(path)
+    assert result["model_bytes"] == path.stat().st_size
+    certificate = result["certificate"]
+    assert certificate["status"] == "CONVERGED"
+    assert certificate["gap"] == certificate["primal"] - certificate["dual"]
+    assert f"primal {certificate['primal']:.6g}, dual {certificate['dual']:.6g}" in said
+    assert result["history"][-1]["passes"] == certificate["passes"]
+    assert result["history"][-1]["score"] is None
+    assert result["dev"] is None
+
+
+def test_quiet_prints_nothing(taut, text, tmp_path):
+    options = ("--quiet", "--max-passes", "1", "--tol", "0")  # no note either
+    assert taut("train", text, "-o", tmp_path / "m.taut", *options) == (0, "", "")
+    assert (tmp_path / "m.taut").exists()
+
+
+@pytest.mark.parametrize("option", ["--max-passes", "--time-limit"])
+def test_a_run_that_stops_early_is_noted_but_no_failure(taut, text, tmp_path, option):
+    path = tmp_path / "m.taut"
+    answer = taut("train", text, "-o", path, "--template", "chunking", "--tol", "0", option, "0")
+    assert answer.code == 0
+    assert answer.err.startswith(f"taut: note: stopped after {option} 0 (relative gap 1, --tol 0)")
+    assert answer.err.count("\n") == 1
+    model, _ = load_chain(path)  # of weights that are all zero
+    assert not model.w.any()
+    assert taut("eval", "-m", path, text).code == 0
+
+
+def test_no_progress_is_shown_where_nobody_watches(taut, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("taut.solvers.progress.Progress.line", lambda self, *rest: print(self.on))
+    answer = taut("train", text, "-o", tmp_path / "m.taut", "--template", "chunking")
+    assert "False" in answer.out
+    assert "True" not in answer.out
+
+
+# --- templates ------------------------------------------------------------------------------------
+
+
+def test_the_template_fits_the_columns_if_none_is_named(taut, text, tmp_path):
+    words_only = tmp_path / "words.txt"
+    words_only.write_text(columns([[(row[0], row[2]) for row in rows] for rows in ROWS]))
+    for file, name in ((text, "chunking"), (words_only, "pos")):
+        answer = taut("train", file, "-o", tmp_path / "m.taut")
+        assert answer.err == f"taut: note: no --template was given; '{name}' is used\n"
+        model, header = load_chain(tmp_path / "m.taut")
+        assert model.encoder.template.text == header["options"]["template"] == BUILT_IN[name]
+
+
+def test_a_template_is_a_name_a_file_or_a_text(taut, text, tmp_path):
+    (tmp_path / "mine").write_text("w[0]\npos[0]\n")
+    models = [
+        train(taut, text, tmp_path, "--template", template)[0]
+        for template in (tmp_path / "mine", "w[0]; pos[0]")
+    ]
+    assert models[0].attribute_names() == models[1].attribute_names()
+    assert np.array_equal(models[0].w, models[1].w)
+    assert train(taut, text, tmp_path, "--template", "ner")[0].encoder.template.n_columns == 1
+
+
+def test_rare_attributes_are_left_out(taut, text, tmp_path):
+    model, _ = train(taut, text, tmp_path, "--template", "w[0]", "--min-freq", "2", *EXACT)
+    assert "w[0]=cat" in model.attribute_names()
+    assert "w[0]=old" not in model.attribute_names()
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+
+def test_all_formats_give_the_same_weights(taut, folder, tmp_path):
+    by_columns, _ = train(taut, folder / "train.txt", tmp_path, "--template", "w[0]; pos[0]")
+    names = set(by_columns.attribute_names())
+    for file, marks in (("train.crfsuite", ("w=", "p=")), ("train.jsonl", ("w:", "p:"))):
+        model, header = train(taut, folder / file, tmp_path)
+        assert header["options"]["format"] == ("jsonl" if "jsonl" in file else "attributes")
+        assert header["options"]["template"] is None
+        assert {
+            name.replace(marks[0], "w[0]=").replace(marks[1], "pos[0]=")
+            for name in model.attribute_names()
+        } == names
+        # Attributes are numbered otherwise, which changes sums in their last digits only.
+        assert model.solution.primal == pytest.approx(by_columns.solution.primal, rel=1e-12)
+
+
+def test_the_format_can_be_named(taut, folder, tmp_path):
+    hidden = tmp_path / "data"
+    for format_, file in (("attributes", "train.crfsuite"), ("jsonl", "train.jsonl")):
+        hidden.write_bytes((folder / file).read_bytes())
+        _, header = train(taut, hidden, tmp_path, "--format", format_)
+        assert header["options"]["format"] == format_
+
+
+def test_gzip_and_standard_input_are_read(taut, text, tmp_path, monkeypatch):
+    expected, _ = train(taut, text, tmp_path, "--template", "chunking")
+    packed = tmp_path / "text.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    model, _ = train(taut, packed, tmp_path, "--template", "chunking")
+    assert np.array_equal(model.w, expected.w)
+    with packed.open("rb") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        model, _ = train(taut, "-", tmp_path, "--template", "chunking")
+    assert np.array_equal(model.w, expected.w)
+
+
+@pytest.mark.parametrize(("place", "option"), [(0, "0"), (0, "-3"), (1, "1"), (2, "2"), (2, None)])
+def test_labels_may_be_in_any_column(taut, text, tmp_path, place, option):
+    expected, _ = train(taut, text, tmp_path, "--template", "chunking")
+    moved = tmp_path / "moved.txt"
+    order = {0: [2, 0, 1], 1: [0, 2, 1], 2: [0, 1, 2]}[place]
+    moved.write_text(columns([[[row[k] for k in order] for row in rows] for rows in ROWS]))
+    options = () if option is None else ("--label-column", option)
+    model, header = train(taut, moved, tmp_path, "--template", "chunking", *options)
+    assert np.array_equal(model.w, expected.w)
+    assert header["options"]["label_column"] == place
+    assert header["options"]["n_columns"] == 3
+
+
+def test_separators_comments_and_latin_1(taut, tmp_path):
+    odd = tmp_path / "odd.txt"
+    odd.write_bytes("# eins\nNew York,B\n\xfcber,O\n\n".encode("latin-1"))
+    options = ("--separator", ",", "--comment", "#", "--encoding", "latin-1")
+    model, header = train(taut, odd, tmp_path, "--template", "w[0]", *options)
+    assert model.encoder.values[0].values == ["New York", "über"]
+    kept = header["options"]
+    assert (kept["separator"], kept["comment"], kept["encoding"]) == (",", "#", "latin-1")
+    odd.write_text("a b\tB\nc\tO\n\n")
+    model, _ = train(taut, odd, tmp_path, "--template", "w[0]", "--separator", r"\t")
+    assert model.encoder.values[0].values == ["a b", "c"]
+
+
+LINE = '{"tokens": [["a"], ["b"]], "labels": ["X", "Y"]'
+
+
+@pytest.mark.parametrize(
+    ("name", "weighted", "plain"),
+    [
+        ("t.crfsuite", "@weight:0\nY\ta\n\nX\ta\nY\tb\n\n", "X\ta\nY\tb\n\n"),
+        ("t.crfsuite", "X\ta\n@weight:2\tY\tb\n\n", 2 * "X\ta\nY\tb\n\n"),
+        ("t.jsonl", f'{LINE}, "weight": 2}}\n', f"{LINE}}}\n{LINE}}}\n"),
+    ],
+)
+def test_weight_0_is_as_good_as_absent_and_weight_2_as_twice(taut, tmp_path, name, weighted, plain):
+    optima, gaps = [], []
+    for text in (weighted, plain):
+        (tmp_path / name).write_text(text)
+        model, _ = train(taut, tmp_path / name, tmp_path, "--C", "0.1", "--tol", "1e-6")
+        # n times the objective is |w|^2 / 2C + a sum over sequences, whatever n is.
+        solution = model.solution
+        optima.append(solution.primal * solution.n_examples)
+        gaps.append(solution.gap * solution.n_examples)
+    rounding = 1e-12  # of a few sums of numbers near 1
+    assert abs(optima[0] - optima[1]) <= sum(gaps) + rounding
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+def test_features_are_all_or_observed(taut, text, tmp_path, monkeypatch):
+    seen = {(f"w[0]={word}", tag) for rows in ROWS for word, _, tag in rows}
+
+    def only_seen(*options):
+        train(taut, text, tmp_path, "--template", "w[0]", *options, *EXACT)
+        return package.load(tmp_path / "trained.taut").state_features_.keys() <= seen
+
+    assert only_seen("--features", "observed")
+    assert not only_seen("--features", "all")
+    assert not only_seen("--features", "auto")
+    monkeypatch.setattr(defaults, "MOST_WEIGHTS", 10)
+    assert only_seen("--features", "auto")
+
+
+def test_losses_differ_by_the_length(taut, text, tmp_path):
+    """At w = 0 the objective is the worst loss: 1, or the mean length."""
+    for loss, worst in (("hamming", 1.0), ("hamming-sum", 4.0)):
+        model, header = train(taut, text, tmp_path, "--template", "w[0]", "--loss", loss)
+        assert model.solution.scale == pytest.approx(worst)
+        assert header["options"]["loss"] == loss
+
+
+def test_a_scheme_is_kept_and_may_bind_training(taut, text, tmp_path):
+    model, header = train(taut, text, tmp_path, "--template", "w[0]", "--scheme", "iob2")
+    assert model.scheme.value == header["options"]["scheme"] == "IOB2"
+    free = model.solution.primal
+    options = ("--template", "w[0]", "--scheme", "BIO", "--scheme-in-training", *EXACT)
+    model, header = train(taut, text, tmp_path, *options)
+    assert header["options"]["scheme_in_training"]
+    assert model.solution.primal < free  # fewer labellings to be beaten
+
+
+@pytest.mark.parametrize("solver", ["auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective"])
+def test_all_solvers_reach_the_same_optimum(taut, text, tmp_path, model, solver):
+    options = ("--template", "chunking", "--solver", solver, "--max-passes", "1000", *EXACT)
+    found, header = train(taut, text, tmp_path, *options)
+    best = load_chain(model)[0].solution
+    assert abs(found.solution.primal - best.primal) <= found.solution.gap + best.gap
+    assert header["options"]["solver"] == solver
+
+
+def test_averaging_is_a_choice(taut, text, tmp_path):
+    for option, words in (("--averaging", True), ("--no-averaging", False)):
+        model, header = train(taut, text, tmp_path, "--template", "w[0]", option)
+        assert ("averaging" in model.solution.solver) is words
+        assert header["options"]["averaging"] is words
+
+
+# --- repeatable -----------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_file_but_for_the_clock(taut, text, tmp_path):
+    def trained(*options):
+        path = tmp_path / "m.taut"
+        options = ("--template", "chunking", "--max-passes", "3", "--tol", "0", *options)
+        assert taut("train", text, "-o", path, *options).code == 0
+        header, arrays, version = read_model(path)
+        header["trained"] = header["certificate"]["seconds"] = None
+        for row in header["certificate"]["history"]:
+            row[1] = None
+        return header, {name: array.tobytes() for name, array in arrays.items()}, version
+
+    first = trained("--seed", "3")
+    assert first == trained("--seed", "3")
+    assert first == trained("--seed", "3", "--threads", "2")
+    assert first[1] != trained("--seed", "4")[1]
+
+
+def test_the_estimator_finds_the_same_weights(taut, text, tmp_path):
+    path = tmp_path / "m.taut"
+    options = ("--template", "chunking", "--solver", "corrective", "--seed", "7", *EXACT)
+    assert taut("train", text, "-o", path, *options).code == 0
+    loaded = package.load(path)
+    assert loaded.predict([[row[:2] for row in rows] for rows in ROWS]) == TAGS
+    assert loaded.random_state == 7
+    again = ChainSVM(**loaded.get_params()).fit([[r[:2] for r in rows] for rows in ROWS], TAGS)
+    assert again.solution_.primal == loaded.solution_.primal
+    assert again.state_features_ == loaded.state_features_
+    assert again.transition_features_ == loaded.transition_features_
+
+
+def test_a_run_resumes_from_its_checkpoint(taut, text, tmp_path):
+    checkpoint = tmp_path / "run.npz"
+    whole, _ = train(taut, text, tmp_path, "--template", "chunking", *EXACT)
+    options = ("--template", "chunking", *EXACT, "--checkpoint", checkpoint)
+    half, _ = train(taut, text, tmp_path, *options, "--max-passes", "4")
+    assert half.solution.passes < whole.solution.passes
+    resumed, _ = train(taut, text, tmp_path, *options, "--resume")
+    assert resumed.solution.passes == whole.solution.passes
+    assert np.array_equal(resumed.w, whole.w)
+
+
+# --- held-out text --------------------------------------------------------------------------------
+
+
+def test_the_score_on_held_out_text_is_span_f1_or_accuracy(taut, text, tmp_path):
+    path, tags = tmp_path / "m.taut", tmp_path / "tags.txt"
+    answer = taut(
+        "train", text, "-o", path, "--template", "chunking", "--dev", text, "--json", *EXACT
+    )
+    result = json.loads(answer.out)
+    assert result["dev"] == {"file": str(text), "metric": "span F1", "score": 1.0}
+    assert result["history"][-1]["score"] == span_f1(TAGS, predictions(path)) == 1.0
+
+    tags.write_text(columns([[row[:2] for row in rows] for rows in ROWS]))
+    answer = taut("train", tags, "-o", path, "--dev", tags, "--patience", "2", *EXACT)
+    assert re.search(rf"^{tags}: token accuracy 1.0000, best of \d+ checks$", answer.out, re.M)
+
+
+def test_training_stops_when_the_score_no_longer_rises(taut, text, tmp_path):
+    options = ("--template", "chunking", "--C", "1", "--tol", "0", "--dev", text)
+    passes = []
+    for patience in ("1", "3"):
+        model, header = train(taut, text, tmp_path, *options, "--patience", patience)
+        assert model.solution.status.name == "NO_BETTER_SCORE"
+        assert header["options"]["patience"] == int(patience)
+        passes.append(model.solution.passes)
+    assert passes[0] < passes[1]
+
+
+def test_held_out_text_may_have_new_words_and_labels(taut, text, tmp_path):
+    dev = tmp_path / "dev.txt"
+    dev.write_text("Rain NN B-NP\nfell VBD B-XX\n\n")
+    answer = taut(
+        "train", text, "-o", tmp_path / "m", "--template", "chunking", "--dev", dev, "--json"
+    )
+    score = json.loads(answer.out)["dev"]["score"]
+    assert score in (0.5, 2 / 3)  # one of two spans found, with or without a wrong one
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")
+@pytest.mark.parametrize(("name", "magic"), [("p.png", b"\x89PNG"), ("p.PDF", b"%PDF")])
+def test_the_convergence_is_drawn(taut, text, tmp_path, name, magic):
+    train(taut, text, tmp_path, "--template", "chunking", "--plot", tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(magic)

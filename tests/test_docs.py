@@ -1,0 +1,95 @@
+"""The pages of the documentation do what they show.
+
+A page's blocks of Python run in order, as one program; a block of plain text right after one is
+what it prints, the error that ends it included. A block of console lines runs in a shell.
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PYTHON = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+CONSOLE = re.compile(r"^```console\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
+
+
+@pytest.mark.parametrize("page", ["text", "templates", "metrics", "model_files", "python_models"])
+def test_python_prints_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    blocks = PYTHON.findall((DOCS / f"{page}.md").read_text())
+    assert blocks
+    for source, shown in blocks:
+        printed = output_of(source, names, may_fail="Error: " in shown or "Constraint: " in shown)
+        if shown:
+            assert_same(printed, shown)
+
+
+def test_commands_print_what_is_shown(tmp_path):
+    """In the order of the page, in one folder."""
+    on_path = tmp_path / "bin"
+    on_path.mkdir()
+    (on_path / "taut").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m taut "$@"\n')
+    (on_path / "taut").chmod(0o755)
+    (on_path / "python").symlink_to(sys.executable)
+    environment = {**os.environ, "PATH": f"{on_path}:{os.environ['PATH']}"}
+    page = (DOCS / "command_line.md").read_text()
+    commands = [pair for block in CONSOLE.findall(page) for pair in COMMAND.findall(block)]
+    assert commands
+    for command, shown in commands:
+        run = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, text=True, timeout=300,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert_same(run.stdout, shown)
+
+
+def output_of(source: str, names: dict, may_fail: bool) -> str:
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            exec(compile(source, "documentation", "exec"), names)
+    except Exception as error:
+        if not may_fail:
+            raise
+        return f"{printed.getvalue()}{type(error).__name__}: {error}"
+    return printed.getvalue()
+
+
+def assert_same(printed: str, shown: str) -> None:
+    """Line by line; figures may differ a little, and times at all.
+
+    Another processor rounds sums in another order, after which training may end elsewhere within
+    its tolerance, and a few labels in a thousand may differ.
+    """
+    assert shape(printed) == shape(shown)
+    for one, other in zip(figures(printed), figures(shown), strict=True):
+        assert one == pytest.approx(other, rel=0.2, abs=0.02)
+
+
+def shape(text: str) -> list[str]:
+    """The words of each line, with numbers left out."""
+    return [" ".join(NUMBER.sub("0", line).split()) for line in text.strip().split("\n")]
+
+
+def figures(text: str) -> list[float]:
+    """The numbers, without those of seconds."""
+    return [float(number) for number in NUMBER.findall(re.sub(r"[\d.]+ s\b", "", text))]
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [("F1 0.9", "F1 0.5"), ("F1 0.9", "F2 0.9"), ("a\nb", "a b"), ("0.9", "0.9 0.9"), ("", "x")],
+)
+def test_differences_are_noticed(printed, shown):
+    with pytest.raises(AssertionError):
+        assert_same(printed, shown)
+    assert_same(shown, shown)
