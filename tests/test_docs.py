@@ -17,7 +17,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PYTHON = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
@@ -33,8 +33,9 @@ def test_python_prints_what_is_shown(page, tmp_path, monkeypatch):
             assert_same(printed, shown)
 
 
-def test_commands_print_what_is_shown(tmp_path):
-    """In the order of the page, in one folder."""
+def test_commands_print_what_is_shown(tmp_path, monkeypatch):
+    """In the order of the page, in one folder, after its Python has written the files."""
+    monkeypatch.chdir(tmp_path)
     on_path = tmp_path / "bin"
     on_path.mkdir()
     (on_path / "taut").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m taut "$@"\n')
@@ -42,11 +43,13 @@ def test_commands_print_what_is_shown(tmp_path):
     (on_path / "python").symlink_to(sys.executable)
     environment = {**os.environ, "PATH": f"{on_path}:{os.environ['PATH']}"}
     page = (DOCS / "command_line.md").read_text()
+    for source, _ in PYTHON.findall(page):
+        output_of(source, {}, may_fail=False)
     commands = [pair for block in CONSOLE.findall(page) for pair in COMMAND.findall(block)]
     assert commands
     for command, shown in commands:
         run = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, text=True, timeout=300,
+            command, shell=True, env=environment, text=True, timeout=300,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         assert_same(run.stdout, shown)
@@ -81,8 +84,9 @@ def shape(text: str) -> list[str]:
 
 
 def figures(text: str) -> list[float]:
-    """The numbers, without those of seconds."""
-    return [float(number) for number in NUMBER.findall(re.sub(r"[\d.]+ s\b", "", text))]
+    """The numbers, without those of seconds and dates."""
+    timeless = re.sub(r"[\d.]+ s\b|\d{4}-\d\d-\d\dT\S+", "", text)
+    return [float(number) for number in NUMBER.findall(timeless)]
 
 
 @pytest.mark.parametrize(

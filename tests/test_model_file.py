@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as npst
 from model_files import JSON, TEXT, assemble, entry, header_of, refused
 
 import taut
-from taut._model_header import DTYPES, MAX_HEADER_BYTES
+from taut._model_header import DTYPES, MAX_HEADER_BYTES, parse_header
 from taut.model_file import ModelFileError, read_model, write_model
 
 STORED = Path(__file__).parent / "data" / "model_v1.taut"
@@ -203,6 +203,15 @@ class TestDamage:
         status = os.stat_result([0o100644, 0, 0, 1, 0, 0, len(small), 0, 0, 0])
         monkeypatch.setattr(os, "fstat", lambda _: status)
         refused(path, small[:-1], "it became shorter while it was read; read it again")
+
+    def test_a_file_that_changes_while_it_is_read_is_refused(self, path, monkeypatch):
+        def parse_and_replace(raw):
+            path.write_bytes(assemble(header_of() | {"header": {"labels": "B"}}))
+            return parse_header(raw)
+
+        monkeypatch.setattr("taut.model_file.parse_header", parse_and_replace)
+        first = assemble(header_of() | {"header": {"labels": "A"}})
+        refused(path, first, "it was changed while it was read; read it again")
 
     def test_what_is_not_a_file_is_refused_at_once(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="missing: there is no such file; check"):

@@ -177,7 +177,7 @@ def _little_endian(name: str, array: np.ndarray) -> np.ndarray:
         raise Problem(
             f"array {short(name)} has dtype {array.dtype}", f"use one of {', '.join(DTYPES)}"
         )
-    return np.asarray(array, DTYPES[array.dtype.name], order="C")
+    return np.asarray(array, DTYPES[array.dtype.name])
 
 
 def _pieces(raw_header: bytes, arrays: dict[str, np.ndarray]) -> Iterator[bytes | memoryview]:
@@ -187,7 +187,7 @@ def _pieces(raw_header: bytes, arrays: dict[str, np.ndarray]) -> Iterator[bytes 
     padding = 0
     for array in arrays.values():
         yield bytes(padding)
-        yield array.reshape(-1).view(np.uint8).data
+        yield array.reshape(-1).view(np.uint8).data  # a copy unless it is in C order
         padding = -array.nbytes % ALIGNMENT
 
 

@@ -108,7 +108,7 @@ def test_wrong_text():
         new().fit(Columns.from_sentences(SENTENCES), TAGS)
     with pytest.raises(TypeError, match=r"X\[1\]\[0\] is \('a',\); a row of 2 strings"):
         new(template="chunking").fit([SENTENCES[0], [("a",)]], [TAGS[0], ["O"]])
-    with pytest.raises(ValueError, match=r"the template uses 2 columns .* but the text has 1"):
+    with pytest.raises(ValueError, match=r"the template uses column 1 .* but the text has 1"):
         new(template="chunking").fit([["a"], ["b"]], [["O"], ["B"]])
     with pytest.raises(ValueError, match=r"X\[1\] is an empty sequence"):
         new().fit([STRINGS[0], []], [TAGS[0], []])

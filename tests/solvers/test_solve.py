@@ -54,7 +54,8 @@ def test_a_callback_sees_every_certificate_and_can_stop(pair, name):
     solution = solve(pair[0], **options(name, max_passes=1000, callback=callback))
     assert solution.status is Status.CALLBACK
     assert len(rows) == len(solution.history) == 3
-    assert all(seen == kept for seen, kept in zip(rows, solution.history, strict=True))
+    # Byte for byte: without held-out data the score is NaN, which equals nothing.
+    assert [seen.tobytes() for seen in rows] == [kept.tobytes() for kept in solution.history]
 
 
 @solvers

@@ -7,14 +7,14 @@ fingerprint, solver, C, history. A checkpoint of other data or another solver is
 import hashlib
 import json
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from taut._atomic import atomic_write
-from taut.solvers.certificate import Certificate, Point, certify
+from taut.solvers.best import Best
+from taut.solvers.certificate import Point, certify
 from taut.solvers.corners import are_sound, are_weights
 from taut.solvers.corrective import new_scratch
 from taut.solvers.sampling import set_all_gaps
@@ -34,38 +34,6 @@ NOT_SAVED = {
     "mu",
     "scratch",
 }
-
-
-@dataclass
-class Best:
-    """What a run has to show for itself so far: history, and the best weights with their bounds."""
-
-    rows: list[tuple] = field(default_factory=list)
-    primal: float = np.inf
-    dual: float = -np.inf
-    w: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    returned: str = "last"
-    seconds: float = 0.0
-    lowest: float = np.inf  # of all objectives seen, also of weights with a lower score
-    score: float = -np.inf  # of w on held-out data
-    checks_since: int = 0  # since w was found
-
-    def consider(
-        self, certificate: Certificate, w: np.ndarray, name: str, score: float = -np.inf
-    ) -> None:
-        """Keep the weights with the best score, and among these the lowest objective.
-
-        Every dual value is a valid bound.
-        """
-        self.dual = max(self.dual, certificate.dual)
-        self.lowest = min(self.lowest, certificate.primal)
-        if (score, -certificate.primal) >= (self.score, -self.primal):
-            if score > self.score:
-                self.checks_since = 0
-            self.score, self.primal, self.returned = score, certificate.primal, name
-            self.w = w.copy()
-        elif name == "last":
-            self.returned = "earlier"
 
 
 class Checkpoint:

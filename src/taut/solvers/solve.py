@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from taut.solvers.bcfw import BCFW
+from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
-from taut.solvers.checkpoint import Best, Checkpoint
+from taut.solvers.checkpoint import Checkpoint
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
 from taut.solvers.progress import Progress, announced_compilation
@@ -182,9 +183,9 @@ class _Loop:
             )
             if earlier.C == run.C and len(before.ell) == run.n and same_box:
                 # The same problem again: what was proved of it still holds.
-                self.best.consider(
-                    Certificate(earlier.primal, earlier.dual, NO_GAPS), earlier.w, "last"
-                )
+                proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
+                if self.best.improves(proved):
+                    self.best.keep(proved, earlier.w, "earlier")
         return certificate
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -217,16 +218,20 @@ class _Loop:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         certificate = certificate or run.certify()
-        score = self._score(run.state.w)
-        best.checks_since += 1
-        best.consider(certificate, run.state.w, "last", score)
+        best.begin_check()
+        scores = []
         average = run.average_point()
         if average is not None:
-            other = self._score(average.w)
-            best.consider(run.certify_average(average), average.w, "average", other)
-            score = max(score, other)
+            # First, because it is an array of its own: the iterate must be copied to be kept.
+            scores.append(self._score(average.w))
+            of_average = run.certify_average(average)
+            if best.improves(of_average, scores[-1]):
+                best.keep(of_average, average.w, "average", scores[-1])
+        scores.append(self._score(run.state.w))
+        if best.improves(certificate, scores[-1]):
+            best.keep(certificate, run.state.w.copy(), "last", scores[-1])
         primal, dual = certificate.primal, certificate.dual
-        shown = np.nan if self.validate is None else score
+        shown = np.nan if self.validate is None else max(scores)
         best.rows.append(
             (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap, shown)
         )

@@ -1,0 +1,43 @@
+"""What a run has to show for itself so far."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taut.solvers.certificate import Certificate
+
+
+@dataclass
+class Best:
+    """The history of a run, and its best weights with their bounds."""
+
+    rows: list[tuple] = field(default_factory=list)
+    primal: float = np.inf  # of w
+    dual: float = -np.inf
+    w: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    returned: str = "last"
+    seconds: float = 0.0
+    lowest: float = np.inf  # of all objectives seen, also of weights with a lower score
+    score: float = -np.inf  # of w on held-out data
+    checks_since: int = 0  # since w was found
+
+    def begin_check(self) -> None:
+        self.checks_since += 1
+        self.returned = "earlier"
+
+    def improves(self, certificate: Certificate, score: float = -np.inf) -> bool:
+        """Take note of a certificate; true if its weights should be kept by ``keep``.
+
+        The best score decides, then the lowest objective. Every dual value is a valid bound.
+        """
+        self.dual = max(self.dual, certificate.dual)
+        self.lowest = min(self.lowest, certificate.primal)
+        return (score, -certificate.primal) >= (self.score, -self.primal)
+
+    def keep(
+        self, certificate: Certificate, w: np.ndarray, name: str, score: float = -np.inf
+    ) -> None:
+        """These weights are the best so far; ``w`` is not changed by anyone from now on."""
+        if score > self.score:
+            self.checks_since = 0
+        self.score, self.primal, self.returned, self.w = score, certificate.primal, name, w

@@ -1,0 +1,58 @@
+"""``taut warmup``: afterwards there is nothing left to compile."""
+
+import subprocess
+import sys
+
+from taut import _compile
+from taut.cli import warmup
+
+
+# Machine code in memory, by the types it is for, before and after the commands.
+COUNTING = """
+import gc, sys
+from numba.core.registry import CPUDispatcher
+from taut.cli import main
+
+def known():
+    kernels = [k for k in gc.get_objects() if isinstance(k, CPUDispatcher)]
+    return {(k.py_func.__qualname__, s) for k in kernels if k.__module__.startswith("taut")
+            for s in k.overloads}
+
+main(["warmup", "--quiet"])
+ready = known()
+assert len(ready) > 10, ready
+model, *texts = sys.argv[1:]
+for text in texts:
+    for more in (["--features", "all"], ["--features", "observed", "--solver", "bcfw"]):
+        main(["train", text, "-o", model, "--quiet", "--dev", text, "--threads", "2", *more])
+        main(["tag", "-m", model, text, "-o", model + ".out"])
+        main(["eval", "-m", model, text])
+print(known() - ready)
+"""
+
+
+def test_it_says_how_long_it_took_and_where_the_code_is(taut):
+    answer = taut("warmup")
+    assert answer.code == 0
+    assert answer.err == ""
+    assert answer.out.startswith("ready after ")
+    assert answer.out.endswith(f" s; machine code is kept in {_compile.CACHE_DIRECTORY}\n")
+    assert any(_compile.CACHE_DIRECTORY.iterdir())
+
+
+def test_all_says_nothing_if_quiet(taut):
+    assert taut("warmup", "--all", "--quiet") == (0, "", "")
+
+
+def test_the_commands_need_no_other_machine_code(folder, tmp_path):
+    texts = [folder / name for name in ("train.txt", "train.crfsuite", "train.jsonl")]
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTING, tmp_path / "m", *texts], capture_output=True, text=True
+    )
+    assert run.stderr == ""
+    assert run.stdout.endswith("set()\n")
+
+
+def test_a_command_that_fails_is_not_hidden(fails, monkeypatch):
+    monkeypatch.setattr(warmup, "main", lambda arguments: 1)
+    assert fails("warmup").endswith("taut train does not work here; see above")
