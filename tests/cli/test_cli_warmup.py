@@ -6,7 +6,6 @@ import sys
 from taut import _compile
 from taut.cli import warmup
 
-
 # Machine code in memory, by the types it is for, before and after the commands.
 COUNTING = """
 import gc, sys
@@ -56,3 +55,15 @@ def test_the_commands_need_no_other_machine_code(folder, tmp_path):
 def test_a_command_that_fails_is_not_hidden(fails, monkeypatch):
     monkeypatch.setattr(warmup, "main", lambda arguments: 1)
     assert fails("warmup").endswith("taut train does not work here; see above")
+
+
+def test_who_waits_for_the_first_compilation_is_told(taut, model, text, tmp_path, monkeypatch):
+    expected = taut("tag", "-m", model, text).out
+    monkeypatch.setattr(_compile, "CACHE_DIRECTORY", tmp_path)  # empty
+    assert taut("tag", "-m", model, text) == (0, expected, "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    answer = taut("tag", "-m", model, text)
+    assert answer.out == expected
+    assert answer.err.startswith("taut: compiling, once per machine")
+    (tmp_path / "code").touch()
+    assert taut("tag", "-m", model, text).err == ""

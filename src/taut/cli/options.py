@@ -1,6 +1,6 @@
 """The options of each command. Imports nothing that takes time."""
 
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import ArgumentParser
 from typing import Any
 
 from taut.cli import defaults
@@ -9,7 +9,7 @@ from taut.cli.values import above, at_least, picture, separator
 # Named here too, so that help need not import what they are names of; a test compares.
 FORMATS = ("columns", "attributes", "jsonl")
 ENCODINGS = ("utf-8", "latin-1")
-SOLVERS = ("auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective")
+SOLVERS = ("auto", "averaged", "fw", "bcfw", "bcpfw", "bcafw", "corrective")
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
 
 
@@ -84,12 +84,11 @@ def add_train(train: ArgumentParser) -> None:
         help="with --dev: stop when so many checks brought no better score (default "
         f"{defaults.PATIENCE})",
     )
-    add("--solver", choices=SOLVERS, default="auto", help="default %(default)s")
+    add("--solver", choices=SOLVERS, default=defaults.SOLVER, help="default %(default)s")
     add(
         "--averaging",
-        action=BooleanOptionalAction,
-        default=defaults.AVERAGING,
-        help="consider the average of the iterates, too (default: yes)",
+        action="store_true",
+        help='consider the average of the iterates, too; the solver "averaged" always does',
     )
     add("--seed", type=at_least(0), default=defaults.SEED, metavar="N", help="default %(default)s")
     _add_threads(training)

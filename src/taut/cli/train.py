@@ -6,7 +6,7 @@ What can go wrong for other reasons than the data is checked before anything is 
 import os
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,9 +185,11 @@ def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> 
 
 
 def _solver(problem: Pairwise, options: Namespace) -> BCFW | FrankWolfe:
-    if options.solver == "auto":
-        return BCFW(**defaults.AUTO_SOLVER, averaging=options.averaging)  # type: ignore[arg-type]
-    return named_solver(options.solver, problem, options.averaging)
+    solver = named_solver(options.solver, problem, options.averaging)
+    often = solver.check_every <= defaults.CHECK_EVERY
+    if options.dev is None or often or not isinstance(solver, BCFW):
+        return solver
+    return replace(solver, refresh=defaults.CHECK_EVERY)  # so as not to miss the best score
 
 
 def _kept_options(options: Namespace, layout: Layout, encoder: Encoder) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
 
 SOLVERS: dict[str, BCFW | FrankWolfe] = {
+    # For text: a good model after few passes over many examples.
+    "averaged": BCFW(order=Order.PERMUTED, averaging=True, refresh=6),
     "fw": FrankWolfe(),
     "bcfw": BCFW(order=Order.GAP),
     "bcpfw": BCFW(order=Order.GAP, direction=Direction.PAIRWISE),

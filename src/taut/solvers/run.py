@@ -236,7 +236,8 @@ class Run:
         if not state.average.size or k == 0:
             return None
         factor = 2.0 / (k * (k + 1.0))
-        v = state.v - factor * state.average
+        v = state.average * -factor
+        v += state.v  # in place: these are large
         loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
         return Point(
             np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu
