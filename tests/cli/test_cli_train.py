@@ -11,9 +11,8 @@ import pytest
 from cli.sentences import ROWS, TAGS, columns
 
 import taut as package
-from taut import ChainSVM
+from taut import ChainSVM, defaults
 from taut.chain_file import load_chain
-from taut.cli import defaults
 from taut.metrics import span_f1
 from taut.model_file import read_model
 from taut.text.built_in_templates import BUILT_IN

@@ -54,7 +54,8 @@ def test_model_selection(words):
     scores = cross_val_score(ChainSVM(C=0.1, random_state=0), X, y, cv=3)
     assert scores.shape == (3,)
     assert scores.min() > 0.3
-    search = GridSearchCV(ChainSVM(random_state=0), {"C": [1e-4, 0.1]}, cv=2).fit(X, y)
+    clf = ChainSVM(loss="hamming", random_state=0)
+    search = GridSearchCV(clf, {"C": [1e-4, 0.1]}, cv=2).fit(X, y)
     assert search.best_params_ == {"C": 0.1}
     assert len(search.predict(X[:2])) == 2
     joined = Sequences(np.concatenate(X), [len(x) for x in X])
@@ -327,9 +328,9 @@ def test_class_weights_are_a_cost_matrix(words):
 
 def test_summed_hamming_weighs_long_words_more(words):
     X, y = words
-    clf = ChainSVM(C=0.1, loss="hamming-sum").fit(X, y)
+    clf = ChainSVM(C=0.1).fit(X, y)
     assert clf.solution_.scale == pytest.approx(np.mean([len(word) for word in y]))
-    assert ChainSVM(C=0.1).fit(X, y).solution_.scale == pytest.approx(1.0)
+    assert ChainSVM(C=0.1, loss="hamming").fit(X, y).solution_.scale == pytest.approx(1.0)
 
 
 # --- runs ---------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from taut.cli import defaults
+from taut import defaults
 from taut.cli.values import above, at_least, picture, separator
 
 # Named here too, so that help need not import what they are names of; a test compares.

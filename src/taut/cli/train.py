@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from taut import defaults
 from taut._atomic import check_writable
 from taut.chain_file import save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps
-from taut.cli import INTERRUPTED, defaults, say
+from taut.cli import INTERRUPTED, say
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import Labelled, Layout, guessed_format, read_labelled
 from taut.cli.pictures import check_picture, save_picture

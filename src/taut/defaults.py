@@ -1,4 +1,4 @@
-"""What ``taut train`` does when it is not told otherwise.
+"""What ``taut train`` and ``ChainSVM`` do when they are not told otherwise.
 
 The numbers were chosen by measurement on several data sets. This file imports nothing: the help
 text needs it, and must not wait for numpy.
@@ -19,5 +19,5 @@ CHECK_EVERY = 2
 # Where no template is named: for words alone, and for words with another column beside them.
 TEMPLATE_OF_WORDS = "pos"
 TEMPLATE_OF_COLUMNS = "chunking"
-# Beyond so many weights, features="auto" keeps only the observed ones, as ChainSVM does.
+# Beyond so many weights, features="auto" keeps only the observed ones.
 MOST_WEIGHTS = 50_000_000
