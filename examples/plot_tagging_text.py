@@ -65,7 +65,7 @@ predicted = clf.predict(test_sentences)
 print(span_report(test_tags, predicted))
 
 # %%
-# What is left are sentences that do not tell: "We all look forward to Victoria."
+# What is left are mostly sentences that do not tell: "We all look forward to August."
 
 figure = plot_confusion(test_tags, predicted)
 plt.show()

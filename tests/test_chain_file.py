@@ -90,6 +90,7 @@ def changed(contents, folder, header=None, arrays=None):
         {"labels": {"values": ["D", "N", "V"], "as_arrays": True, "array_type": "U99999999"}},
         {"labels": None},
         {"n_features": 10**30},
+        {"n_features": 2**31 - 1},
         {"n_features": -1},
         {"n_features": 3.5},
         {"n_features": 4},

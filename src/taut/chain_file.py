@@ -34,7 +34,7 @@ from taut.text.schemes import Scheme
 from taut.text.template import TemplateError, parse_template
 
 MOST_LABELS = 10_000
-MOST_FEATURES = 2**31 - 1
+MOST_FEATURES = 2**26  # a small file must not make us take much memory
 Arrays = dict[str, np.ndarray]
 
 
@@ -61,6 +61,11 @@ def save_chain(
         arrays["weights.value"] = np.ascontiguousarray(weights)
     layout = model.layout
     arrays["weights.other"] = model.w[layout.features.dim(layout.n_states) :]
+    if weights.shape[0] > MOST_FEATURES:
+        raise ValueError(
+            f"the model has {weights.shape[0]} features, a model file holds {MOST_FEATURES}; "
+            "hash features to fewer numbers, or pickle the estimator"
+        )
     header = {
         "kind": "chain",
         "labels": _packed_labels(model.labels),
@@ -83,7 +88,7 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[ChainModel, dict[str, Any]
     file = read_model(path)
     try:
         return _unpacked(file), file.header
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
         raise ModelFileError(
             f"{os.fspath(path)}: it is not a whole model of a chain ({what}); fetch the file "

@@ -72,6 +72,17 @@ def test_forbidden_steps_are_avoided(length):
     assert y.tolist() == [1, 0, 1, 0][:length]
 
 
+@given(chains(integers=True), st.integers(0, 10**6), st.sampled_from([0.1, 0.4, 0.7]))
+def test_the_value_is_minus_infinity_exactly_if_everything_is_forbidden(chain, seed, share):
+    rng = np.random.default_rng(seed)
+    theta, pair = (np.where(rng.random(part.shape) < share, -np.inf, part) for part in chain)
+    value, y = run_viterbi(theta, pair)
+    best, labels = enumerate_chain(theta, pair)
+    assert value == best
+    if labels is not None:
+        assert y.tolist() == labels.tolist()
+
+
 def test_only_the_first_positions_are_read_and_written():
     """Scratch memory of the longest sequence serves all others."""
     rng = np.random.default_rng(1)

@@ -93,20 +93,28 @@ def known_attributes(features, sentences, min_freq=1):
 
 # --- random texts and templates -----------------------------------------------------------------
 
-words = st.text("aB1é-İß²", min_size=1, max_size=4)
+words = st.text("aB1é-İß²", min_size=1, max_size=5)
 rows = st.tuples(words, st.sampled_from(["N", "V"]), st.text("xY", min_size=1, max_size=2))
-texts = st.lists(st.lists(rows, min_size=1, max_size=6), min_size=1, max_size=5)
+texts = st.lists(
+    st.lists(rows, min_size=1, max_size=2) | st.lists(rows, min_size=3, max_size=8),
+    min_size=1,
+    max_size=5,
+)
 
-sizeless = st.tuples(st.sampled_from(sorted(TRANSFORMED)), st.just(0))
-sized = st.tuples(st.sampled_from(["prefix", "suffix"]), st.integers(1, 4))
+TRANSFORMS = [*((name, 0) for name in sorted(TRANSFORMED)), ("prefix", 2), ("suffix", 2)]
+affixes = st.tuples(st.sampled_from(["prefix", "suffix"]), st.integers(1, 4))
 terms = st.tuples(
-    st.sampled_from(["w", "pos", "2"]), st.integers(-3, 3), st.lists(sizeless | sized, max_size=3)
+    st.sampled_from(["w", "w", "pos", "2"]),
+    st.sampled_from([0, 0, 0, -1, 1, -2, 3]),
+    st.just([]) | st.lists(st.sampled_from(TRANSFORMS) | affixes, max_size=3),
+)
+conjunctions = (
+    terms.map(lambda term: [term])
+    | st.lists(terms, min_size=2, max_size=4)
+    | st.lists(terms | st.sampled_from(["BOS", "EOS"]), min_size=1, max_size=3)
 )
 features_of_a_template = st.lists(
-    st.lists(terms | st.sampled_from(["BOS", "EOS"]), min_size=1, max_size=4),
-    min_size=1,
-    max_size=4,
-    unique_by=lambda feature: "|".join(map(written, feature)),
+    conjunctions, min_size=1, max_size=6, unique_by=lambda f: "|".join(map(written, f))
 )
 
 
@@ -172,6 +180,30 @@ def test_short_codes_give_the_same(features, train, test, most):
         short.check()
     if most == 1:
         assert [len(tables) > 1 for tables in short.tables] == passing_one
+
+
+def test_every_transform_of_every_transform():
+    words = [
+        "a",
+        "ab",
+        "abc",
+        "The",
+        "U.S.",
+        "1995",
+        "McDonald-8",
+        "aaBBB--11",
+        "ÉÖß",
+        "İx",
+        "東京",
+    ]
+    chains = [[], *([t] for t in TRANSFORMS), *([t, u] for t in TRANSFORMS for u in TRANSFORMS)]
+    features = [[("w", 0, chain)] for chain in chains]
+    sentences = [[(word, "N", "x") for word in words]]
+    encoder = encoder_of(features)
+    matrix = encoder.fit_transform(Columns.from_sentences(sentences))
+    known = known_attributes(features, sentences)
+    assert encoder.names() == known
+    assert named_rows(matrix, known) == present(attributes(features, sentences), known)
 
 
 def test_codes_beyond_63_bits():
