@@ -88,7 +88,7 @@ def add_train(train: ArgumentParser) -> None:
     add(
         "--averaging",
         action="store_true",
-        help='consider the average of the iterates, too; the solver "averaged" always does',
+        help='return the average of the iterates; the solver "averaged" always does',
     )
     add("--seed", type=at_least(0), default=defaults.SEED, metavar="N", help="default %(default)s")
     _add_threads(training)

@@ -62,10 +62,10 @@ class ChainSVM(StructuredEstimator):
     scheme_in_training : bool
         Train under the same constraint; the training labels must satisfy it.
     solver : str or solver object
-        "auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective", or a :class:`taut.BCFW` or
-        :class:`taut.FrankWolfe` with options.
+        "auto", "averaged" (the quick one for much text), "fw", "bcfw", "bcpfw", "bcafw",
+        "corrective", or a :class:`taut.BCFW` or :class:`taut.FrankWolfe` with options.
     averaging : bool
-        Also consider the weighted average of all iterates; good for few passes over much text.
+        Return the weighted average of all iterates: good for few passes over much text.
     tol : float
         Stop when the gap is this fraction of the objective at w = 0.
     max_passes, time_limit : float

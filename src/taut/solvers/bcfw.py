@@ -72,9 +72,10 @@ class BCFW:
 
     ``order`` is "cyclic", "permuted", "uniform" or "gap"; ``direction`` is "toward", "pairwise",
     "away" or "corrective" (the last with up to ``cheap_passes`` sweeps over remembered labellings
-    after each pass of the oracle). ``averaging`` makes the weighted average of the iterates a
-    candidate too. ``refresh`` is the number of passes between two exact computations of all gaps
-    (None: the stored gaps are never refreshed, the certificate is still computed every 10 passes).
+    after each pass of the oracle). ``averaging`` returns the weighted average of the iterates,
+    unless only the last one is within the tolerance. ``refresh`` is the number of passes between
+    two exact computations of all gaps (None: the stored gaps are never refreshed, the certificate
+    is still computed every 10 passes).
     """
 
     order: Order | str = Order.GAP

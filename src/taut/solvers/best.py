@@ -1,5 +1,6 @@
 """What a run has to show for itself so far."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,19 +26,19 @@ class Best:
         self.checks_since += 1
         self.returned = "earlier"
 
-    def improves(self, certificate: Certificate, score: float = -np.inf) -> bool:
-        """Take note of a certificate; true if its weights should be kept by ``keep``.
-
-        The best score decides, then the lowest objective. Every dual value is a valid bound.
-        """
+    def note(self, certificate: Certificate) -> None:
+        """Every dual value is a valid bound, whatever becomes of the weights."""
         self.dual = max(self.dual, certificate.dual)
         self.lowest = min(self.lowest, certificate.primal)
-        return (score, -certificate.primal) >= (self.score, -self.primal)
 
-    def keep(
-        self, certificate: Certificate, w: np.ndarray, name: str, score: float = -np.inf
+    def consider(
+        self, certificate: Certificate, score: float, name: str, w: Callable[[], np.ndarray]
     ) -> None:
-        """These weights are the best so far; ``w`` is not changed by anyone from now on."""
-        if score > self.score:
-            self.checks_since = 0
-        self.score, self.primal, self.returned, self.w = score, certificate.primal, name, w
+        """Keep the weights if their score is better, or as good with a lower objective.
+
+        ``w()`` returns an array that no one changes from now on.
+        """
+        if (score, -certificate.primal) >= (self.score, -self.primal):
+            if score > self.score:
+                self.checks_since = 0
+            self.score, self.primal, self.returned, self.w = score, certificate.primal, name, w()

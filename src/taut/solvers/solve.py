@@ -184,8 +184,8 @@ class _Loop:
             if earlier.C == run.C and len(before.ell) == run.n and same_box:
                 # The same problem again: what was proved of it still holds.
                 proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
-                if self.best.improves(proved):
-                    self.best.keep(proved, earlier.w, "earlier")
+                self.best.note(proved)
+                self.best.consider(proved, -np.inf, "earlier", lambda: earlier.w)
         return certificate
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -219,19 +219,21 @@ class _Loop:
         run, best = self.run, self.best
         certificate = certificate or run.certify()
         best.begin_check()
-        scores = []
+        score = self._score(run.state.w)
+        best.note(certificate)
         average = run.average_point()
-        if average is not None:
-            # First, because it is an array of its own: the iterate must be copied to be kept.
-            scores.append(self._score(average.w))
-            of_average = run.certify_average(average)
-            if best.improves(of_average, scores[-1]):
-                best.keep(of_average, average.w, "average", scores[-1])
-        scores.append(self._score(run.state.w))
-        if best.improves(certificate, scores[-1]):
-            best.keep(certificate, run.state.w.copy(), "last", scores[-1])
+        if average is None:
+            best.consider(certificate, score, "last", run.state.w.copy)
+        else:
+            of_average, other = run.certify_average(average), self._score(average.w)
+            best.note(of_average)
+            if self._prefers_average(certificate, of_average, score, other):
+                best.consider(of_average, other, "average", lambda: average.w)
+            else:
+                best.consider(certificate, score, "last", run.state.w.copy)
+            score = max(score, other)
         primal, dual = certificate.primal, certificate.dual
-        shown = np.nan if self.validate is None else max(scores)
+        shown = np.nan if self.validate is None else score
         best.rows.append(
             (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap, shown)
         )
@@ -240,6 +242,20 @@ class _Loop:
             if self.callback(row):
                 return Status.CALLBACK
         return self._verdict()
+
+    def _prefers_average(
+        self, iterate: Certificate, average: Certificate, score: float, other: float
+    ) -> bool:
+        """The average generalises better, so the iterate must score higher or have converged alone.
+
+        Without held-out data the scores are equal.
+        """
+        if score != other:
+            return other > score
+        return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)
+
+    def _is_within_tol(self, primal: float) -> bool:
+        return bool(primal - self.best.dual <= self.tol * self.scale)
 
     def _score(self, w: np.ndarray) -> float:
         score = -np.inf if self.validate is None else float(self.validate(w))
@@ -255,7 +271,7 @@ class _Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        if best.lowest - best.dual <= self.tol * self.scale:
+        if self._is_within_tol(best.lowest):
             return Status.CONVERGED
         if self.validate is not None and best.checks_since >= self.patience:
             return Status.NO_BETTER_SCORE

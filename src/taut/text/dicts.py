@@ -169,25 +169,31 @@ class _Builder:
         return _Items(counts, names, values)
 
     def build(self) -> Attributes:
-        codes = np.concatenate(self.codes)
-        keys, _, ids = number_codes(codes)
+        names, codes = self._joined(np.concatenate(self.codes))
+        counts = np.concatenate(self.counts)
+        return Attributes(
+            np.concatenate(self.lengths),
+            np.concatenate([[0], np.cumsum(counts)]),
+            codes,
+            np.concatenate(self.data),
+            names,
+        )
+
+    def _joined(self, codes: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """The attributes as text, and the number of each occurrence."""
         names, values = self.names.values, self.values.values
+        if not values:
+            return names, (codes >> 31).astype(np.int32)
+        keys, _, ids = number_codes(codes)
         texts = [
             names[key >> 31] if (key & NO_VALUE) == NO_VALUE
             else f"{names[key >> 31]}:{values[key & NO_VALUE]}"
             for key in keys.tolist()
         ]  # fmt: skip
         # {"a": "b"} and {"a:b": 1} are the same attribute.
-        numbering = Numbering()
-        merged = numbering.number(texts)
-        counts = np.concatenate(self.counts)
-        return Attributes(
-            np.concatenate(self.lengths),
-            np.concatenate([[0], np.cumsum(counts)]),
-            merged[ids] if len(numbering) < len(texts) else ids,
-            np.concatenate(self.data),
-            numbering.values,
-        )
+        attributes = Numbering()
+        merged = attributes.number(texts)
+        return attributes.values, merged[ids]
 
 
 def _plain_items(sequences: list[Sequence[Any]]) -> _Items | None:
