@@ -166,18 +166,25 @@ def _sparse_weights(
     attribute = arrays["weights.attribute"].astype(np.int64) if numbered else np.arange(n_features)
     if not counts.ndim == label.ndim == value.ndim == attribute.ndim == 1:
         raise ValueError("the weights are not in rows")
-    if len(counts) != len(attribute) or counts.min(initial=1) < 1 or len(label) != len(value):
+    if len(counts) != len(attribute) or len(label) != len(value):
         raise ValueError("the weights do not belong to the attributes")
+    if counts.min(initial=1) < 1 or counts.max(initial=1) > n_states:
+        raise ValueError("an attribute has no weights, or more than there are labels")
     if counts.sum() != len(value) or value.dtype != np.float64 or not np.isfinite(value).all():
         raise ValueError("the weights are not as many finite numbers as their counts say")
     if label.min(initial=0) < 0 or label.max(initial=0) >= n_states:
         raise ValueError("a weight belongs to a label that does not exist")
     if attribute.min(initial=0) < 0 or attribute.max(initial=-1) >= n_features:
         raise ValueError("a weight belongs to an attribute that does not exist")
-    pairs = np.repeat(attribute, counts) * n_states + label
-    if np.any(np.diff(pairs) <= 0):
-        raise ValueError("the weights are not in order")
-    pointer, state, place = observed_layout(pairs, n_features, n_states)
+    if np.any(np.diff(attribute) <= 0):
+        raise ValueError("the attributes are not in order")
+    first = np.zeros(len(label), bool)
+    first[np.cumsum(counts) - counts] = True
+    if not np.all(first[1:] | (label[1:] > label[:-1])):
+        raise ValueError("the weights of an attribute are not in order")
+    of_all = np.zeros(n_features, np.int64)
+    of_all[attribute] = counts
+    pointer, state, place = observed_layout(of_all, label, n_states)
     weights = np.zeros(len(state))
     weights[place] = value
     return (pointer, state), weights

@@ -105,23 +105,3 @@ def test_step_features_must_be_as_many():
     ):
         with pytest.raises(ValueError, match=message):
             layout.for_prediction(features, [2], steps)
-
-
-@pytest.mark.parametrize(
-    ("pointer", "state", "message"),
-    [
-        ([0, 1], [0], r"expected \(3,\)"),
-        ([0, 1, 2], [[0, 1]], "one dimension"),
-        ([1, 1, 2], [0, 1], "rise from 0"),
-        ([0, 1, 3], [0, 1], "rise from 0"),
-        ([0, 3, 2], [0, 1], "rise from 0"),
-        ([0, 0, 4], [0, 1, 2, 3], "more weights than 3 labels"),
-        ([0, 1, 2], [0, -1], r"weight_state\[1\] is -1"),
-        ([0, 1, 2], [0, 3], r"weight_state\[1\] is 3"),
-        ([0, 0, 2], [1, 0], r"weight_state\[1\] is 0"),
-        ([0, 0, 3], [0, 2, 1], r"weight_state\[1\] is 2"),
-    ],
-)
-def test_observed_weights_that_make_no_sense_never_reach_compiled_code(pointer, state, message):
-    with pytest.raises(ValueError, match=message):
-        chain_layout(2, 3, observed=(np.array(pointer), np.array(state)))

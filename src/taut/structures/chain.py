@@ -87,8 +87,8 @@ def chain_layout(
 ) -> Pairwise:
     """A chain problem without examples, under the weights of which others can be labelled.
 
-    Features are ``dense``, or ``observed`` with the arrays (weight_pointer, weight_state) of
-    :class:`taut.structures.features.ObservedFeatures`, or sparse. ``n_step_features=0`` means
+    Features are ``dense``, or ``observed`` with the arrays (weight_pointer, weight_state) that
+    :func:`taut.structures.features.observed_layout` makes, or sparse. ``n_step_features=0`` means
     constant steps.
 
     >>> layout = chain_layout(4, 2, dense=True)
@@ -105,44 +105,8 @@ def chain_layout(
     elif observed is None:
         features = SparseFeatures(*nothing)
     else:
-        weights: Any = _observed_weights(*observed, n_features, n_states)
+        weights: Any = observed
         features = ObservedFeatures(*nothing, *weights)
     return empty_problem(
         features, n_states, bias=bias, boundary=boundary, n_step_features=n_step_features
     )
-
-
-def _observed_weights(
-    pointer: np.ndarray, state: np.ndarray, n_features: int, n_states: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The two arrays as compiled code wants them; it trusts them, so they are checked first.
-
-    The row of an attribute is full, with label k or -1 in place k, or shorter, with the labels it
-    was seen with, in order.
-    """
-    pointer, state = np.asarray(pointer, np.int64), np.asarray(state, np.int64)
-    if pointer.shape != (n_features + 1,) or state.ndim != 1:
-        raise ValueError(
-            f"weight_pointer has shape {pointer.shape} and weight_state {state.shape}; expected "
-            f"({n_features + 1},) and one dimension"
-        )
-    sizes = np.diff(pointer)
-    if pointer[0] != 0 or pointer[-1] != state.size or sizes.min(initial=0) < 0:
-        raise ValueError(f"weight_pointer must rise from 0 to the {state.size} weights there are")
-    if sizes.max(initial=0) > n_states:
-        raise ValueError(f"weight_pointer gives an attribute more weights than {n_states} labels")
-    is_full = np.repeat(sizes == n_states, sizes)
-    place = np.arange(state.size) - np.repeat(pointer[:-1], sizes)
-    rises = np.diff(state, prepend=-1) > 0
-    fits = np.where(
-        is_full,
-        (state == -1) | (state == place),
-        (state >= 0) & (state < n_states) & (rises | (place == 0)),
-    )
-    if not fits.all():
-        wrong = np.flatnonzero(~fits)[0]
-        raise ValueError(
-            f"weight_state[{wrong}] is {state[wrong]}; it must name labels below {n_states} in "
-            "rising order, or be -1 in a full row"
-        )
-    return pointer.astype(np.int32), state.astype(np.int16)

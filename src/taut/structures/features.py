@@ -311,25 +311,26 @@ def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: in
     """Keep weights only for the pairs (attribute, label) that occur together in ``labels``."""
     per_node = np.diff(features.indptr)
     pairs = np.unique(features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node))
-    pointer, weight_state, _ = observed_layout(pairs, features.n_features, n_states)
+    attributes, states = np.divmod(pairs, n_states)
+    counts = np.bincount(attributes, minlength=features.n_features)
+    pointer, weight_state, _ = observed_layout(counts, states, n_states)
     return ObservedFeatures(*features, pointer, weight_state)
 
 
 def observed_layout(
-    pairs: np.ndarray, n_features: int, n_states: int
+    counts: np.ndarray, states: np.ndarray, n_states: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places for the weights of some pairs, ``attribute * n_states + label``, rising.
+    """Places for the weights of pairs (attribute, label): attribute f has ``counts[f]`` of them.
 
-    Returns weight_pointer, weight_state, and the place of each pair's weight.
+    ``states`` are their labels, attribute after attribute, rising. Returns weight_pointer,
+    weight_state, and the place of each pair's weight.
     """
-    attributes, states = np.divmod(pairs, n_states)
-    counts = np.bincount(attributes, minlength=n_features)
     full = 6 * counts >= n_states  # on CoNLL-2000 the fastest of several thresholds
-    sizes = np.where(full, n_states, counts)
-    pointer = np.concatenate([[0], np.cumsum(sizes)])
+    pointer = np.concatenate([[0], np.cumsum(np.where(full, n_states, counts))])
+    first_pair = np.cumsum(counts) - counts
+    shift = np.repeat(pointer[:-1] - np.where(full, 0, first_pair), counts)
+    place = shift + np.where(np.repeat(full, counts), states, np.arange(len(states)))
     weight_state = np.full(pointer[-1], -1, np.int16)
-    place = np.arange(len(pairs)) - (np.cumsum(counts) - counts)[attributes]
-    place = pointer[attributes] + np.where(full[attributes], states, place)
     weight_state[place] = states
     # Small types: these arrays are read at random, and should stay in the processor's cache.
     return pointer.astype(np.int32), weight_state, place
