@@ -110,7 +110,14 @@ def estimator_row(data: conll.Encoded, kind: str, C: float, passes: int) -> tupl
     names = conll.tag_strings(train.tags, train.pointers, data.tag_names)
     solver = BCFW(order="permuted", averaging=True, refresh=passes)
     clf = ChainSVM(
-        C, features=kind, solver=solver, max_passes=passes, tol=0.2, random_state=0, verbose=False
+        C,
+        loss="hamming",
+        features=kind,
+        solver=solver,
+        max_passes=passes,
+        tol=0.2,
+        random_state=0,
+        verbose=False,
     )
     few = part(train, np.arange(100))
     clf.fit(Sequences(few.X, np.diff(few.pointers)), names[:100])  # compile

@@ -106,7 +106,7 @@ def test_partial_fit_with_text(features):
 def test_wrong_text():
     with pytest.raises(TypeError, match="X holds columns of text; say which features"):
         new().fit(Columns.from_sentences(SENTENCES), TAGS)
-    with pytest.raises(TypeError, match=r"X\[1\]\[0\] is \('a',\); a row of 2 strings"):
+    with pytest.raises(TypeError, match=r"X\[1\]\[0\] is \('a',\); .* rows of 2 strings"):
         new(template="chunking").fit([SENTENCES[0], [("a",)]], [TAGS[0], ["O"]])
     with pytest.raises(ValueError, match=r"the template uses column 1 .* but the text has 1"):
         new(template="chunking").fit([["a"], ["b"]], [["O"], ["B"]])
@@ -252,7 +252,7 @@ def test_conll2000_reaches_its_usual_accuracy(real_data):
     solver = taut.BCFW(order="permuted", averaging=True, refresh=4)
     with pytest.warns(ConvergenceWarning):
         clf = ChainSVM(
-            C=0.01, template="chunking", scheme="IOB2", solver=solver, max_passes=4, random_state=0
+            template="chunking", scheme="IOB2", solver=solver, max_passes=4, random_state=0
         ).fit(X[:2000], y[:2000])
     # 91.0 was measured; other shuffles move it by 0.1.
     assert span_f1(y_test, clf.predict(X_test)) > 0.90

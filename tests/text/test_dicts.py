@@ -3,7 +3,6 @@
 import enum
 import gc
 import sys
-import time
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
@@ -18,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from taut.datasets import load_conll2000
 from taut.text import dicts
 from taut.text.attributes import AttributeEncoder
 from taut.text.dicts import attributes_of, holds_attributes
@@ -379,49 +377,3 @@ def test_dicts_and_strings_are_attributes(X):
 )
 def test_numbers_and_arrays_are_not(X):
     assert not holds_attributes(X)
-
-
-# --- speed --------------------------------------------------------------------------------------
-
-
-def tutorial_features(sentence, t):
-    """What users of sklearn-crfsuite write, after its tutorial."""
-    features = {"bias": 1.0}
-    for k, place in ((t - 1, "-1:"), (t, ""), (t + 1, "+1:")):
-        if 0 <= k < len(sentence):
-            word, pos = sentence[k]
-            features[f"{place}word.lower()"] = word.lower()
-            features[f"{place}word[-3:]"] = word[-3:]
-            features[f"{place}word.istitle()"] = word.istitle()
-            features[f"{place}word.isupper()"] = word.isupper()
-            features[f"{place}postag"] = pos
-            features[f"{place}postag[:2]"] = pos[:2]
-        else:
-            features["BOS" if k < 0 else "EOS"] = True
-    return features
-
-
-def seconds(function):
-    """CPU time, the least of three, because the machine may be busy."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def test_encoding_is_faster_than_pycrfsuite_appends(real_data):
-    sentences, tags = load_conll2000("train", real_data)
-    X = [[tutorial_features(s, t) for t in range(len(s))] for s in sentences[:600]]
-
-    def append():
-        trainer = pycrfsuite.Trainer(verbose=False)
-        for sequence, labels in zip(X, tags, strict=False):
-            trainer.append(pycrfsuite.ItemSequence(sequence), labels)
-
-    def encode():
-        AttributeEncoder().fit_transform(attributes_of(X))
-
-    # It is two to three times as fast; the benchmark measures how much exactly.
-    assert seconds(append) > 1.5 * seconds(encode)

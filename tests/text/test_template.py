@@ -1,6 +1,5 @@
 """The template language: what each line stands for, and what is said about a line that is wrong."""
 
-import time
 import tracemalloc
 
 import pytest
@@ -220,15 +219,13 @@ NAME = "n" * 90
     ids=lambda text: f"{text[:20]!r} ({len(text)})",
 )
 def test_no_text_takes_long_or_much_memory(text):
-    start = time.process_time()
     tracemalloc.start()
     result = outcome(text)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     check(result)
-    # A list of a hundred thousand tokens takes 6 MB and, watched by tracemalloc, half a second.
+    # A list of a hundred thousand tokens takes 6 MB; quadratic work would make the suite hang.
     assert peak < 20e6
-    assert time.process_time() - start < 5
 
 
 # --- where a template comes from --------------------------------------------------------------

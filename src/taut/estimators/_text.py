@@ -60,23 +60,12 @@ def _attributes_of(X: Any, name: str) -> Attributes:
 
 
 def _columns_of(X: Any, name: str) -> Columns:
-    """Sentences of rows of strings, each row as wide as the first."""
     if isinstance(X, str | np.ndarray) or not isinstance(X, Sequence):
         raise TypeError(
             f"{name} is a {type(X).__name__}; with a template it is a list of sentences, each a "
             "list of rows of strings such as (word, part of speech)"
         )
-    width = 0
-    for i, sentence in enumerate(X):
-        for t, row in enumerate(sentence):
-            size = 1 if isinstance(row, str) else len(row)
-            width = width or size
-            if size != width or not (isinstance(row, str) or all(isinstance(f, str) for f in row)):
-                raise TypeError(
-                    f"{name}[{i}][{t}] is {row!r}; a row of {width} strings is expected, as in "
-                    "the first"
-                )
-    return Columns.from_sentences(X)
+    return Columns.from_sentences(X, name)
 
 
 def forced_numbers(forced: Any, labels: LabelCodec, lengths: np.ndarray) -> np.ndarray | None:
