@@ -34,7 +34,7 @@ from taut.datasets import data_home
 from taut.text.attributes import AttributeEncoder
 from taut.text.dicts import attributes_of
 from taut.text.extract import TemplateEncoder
-from taut.text.reading import read_columns
+from taut.text.reading import append_column, column_blocks, read_columns
 from taut.text.template import read_template
 
 TAUT = [sys.executable, "-m", "taut"]
@@ -150,10 +150,23 @@ def parts(train: Path, test: Path, folder: Path) -> None:
     tagger.open(str(folder / "pa.crfsuite"))
     test_strings = peers_text.extract(peers_text.read(test))
     items = [pycrfsuite.ItemSequence(x) for x in test_strings]
+
+    def tag_text() -> list[str]:
+        lines = []
+        for block in column_blocks(test):
+            known = Stacked(model.encoder.transform(block.columns), block.columns.lengths)
+            labels = model.labels.classes[model.decode(known)].tolist()
+            lines += append_column(block.lines, block.token_lines, labels)
+        return lines
+
+    def tag_text_with_peer() -> list[list[str]]:
+        return [tagger.tag(x) for x in peers_text.extract(peers_text.read(test))]
+
     pairs = {
         "read and extract, train": (ours, lambda: peers_text.extract(peers_text.read(train))),
         "encode lists of strings": (lambda: encode(strings), lambda: append(strings)),
         "encode dicts": (lambda: encode(dicts), lambda: append(dicts)),
+        "tag from text, in a running process": (tag_text, tag_text_with_peer),
         "tag from ready features": (
             lambda: model.decode(rows),
             lambda: [tagger.tag(x) for x in items],
