@@ -75,7 +75,7 @@ AS_THERE = [
 ]
 
 
-@pytest.mark.parametrize(("token", "expected"), AS_THERE, ids=[str(t) for t, _ in AS_THERE])
+@pytest.mark.parametrize(("token", "expected"), AS_THERE)
 def test_a_token_means_what_it_means_to_pycrfsuite(token, expected):
     assert dict(token_pairs(token)) == expected
     assert pycrfsuite.ItemSequence([token]).items() == [expected]
@@ -118,7 +118,6 @@ def test_any_tokens_mean_what_they_mean_to_pycrfsuite(X):
         (MappingProxyType({"a": "x"}), {"a": "x"}),
         ({"a": MappingProxyType({"b": 2})}, {"a": {"b": 2}}),
     ],
-    ids=str,
 )
 def test_kinds_that_pycrfsuite_refuses_or_takes_apart(token, same_as):
     assert token_pairs(token) == token_pairs(same_as)
@@ -157,7 +156,6 @@ def test_kinds_that_pycrfsuite_refuses_or_takes_apart(token, same_as):
         (np.zeros(2), TypeError, "a token is a ndarray"),
         (np.array(["a"]), TypeError, "a token is a ndarray"),
     ],
-    ids=str,
 )
 @pytest.mark.parametrize("block", [1, 3, 5000])
 def test_what_is_refused_is_named_with_its_place(token, error, message, block, monkeypatch):
@@ -334,7 +332,6 @@ def test_only_arrays_and_distinct_names_are_kept():
         [({"a": 1},)],
         [[MappingProxyType({})]],
     ],
-    ids=str,
 )
 def test_dicts_and_strings_are_attributes(X):
     assert holds_attributes(X)
@@ -373,7 +370,6 @@ def test_dicts_and_strings_are_attributes(X):
         3,
         iter([[{"a": 1}]]),
     ],
-    ids=lambda X: repr(X)[:40],
 )
 def test_numbers_and_arrays_are_not(X):
     assert not holds_attributes(X)
