@@ -41,20 +41,27 @@ TEMPLATES = [
     *([("pos", k), ("pos", k + 1), ("pos", k + 2)] for k in range(-2, 1)),
 ]
 FIELD = {"w": 0, "pos": 1}
+# Tutorials write a feature's name as part of a string constant: it is not built for each token.
+FEATURES = [
+    (
+        "|".join(f"{name}[{offset}]" for name, offset in template) + "=",
+        [(FIELD[name], offset) for name, offset in template],
+    )
+    for template in TEMPLATES
+]
 
 
 def token_features(sentence: list[Token], t: int) -> list[str]:
     features = []
-    for template in TEMPLATES:
+    for name, terms in FEATURES:
         values = []
-        for name, offset in template:
+        for field, offset in terms:
             at = t + offset
             if at < 0 or at >= len(sentence):
                 break
-            values.append(sentence[at][FIELD[name]])
+            values.append(sentence[at][field])
         else:
-            name = "|".join(f"{field}[{offset}]" for field, offset in template)
-            features.append(f"{name}={'|'.join(values)}")
+            features.append(name + "|".join(values))
     if t == 0:
         features.append("__BOS__")
     if t == len(sentence) - 1:

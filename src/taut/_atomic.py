@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,12 +34,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # Not the whole name: with the rest it might be longer than a file system allows.
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
-        with _create(temporary, path) as file:
+        with _create(temporary, target, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -73,11 +72,17 @@ def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
         )
 
 
-def _create(temporary: Path, path: str | os.PathLike[str]) -> BinaryIO:
+def _create(temporary: Path, target: Path, path: str | os.PathLike[str]) -> BinaryIO:
+    replaces = target.exists()
+    # What replaces a private file is private from the beginning.
+    opener = partial(os.open, mode=0o600) if replaces else None
     try:
-        return open(temporary, "xb")
+        file = open(temporary, "xb", opener=opener)
     except PermissionError as error:
         raise _no_permission(temporary.parent, path) from error
+    if replaces:
+        shutil.copymode(target, temporary)
+    return file
 
 
 def _no_permission(folder: Path, path: str | os.PathLike[str]) -> PermissionError:

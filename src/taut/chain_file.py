@@ -86,8 +86,13 @@ def save_chain(
 def load_chain(path: str | os.PathLike[str]) -> tuple[ChainModel, dict[str, Any]]:
     """The model and the header of its file."""
     file = read_model(path)
+    return unpack_chain(file, path), file.header
+
+
+def unpack_chain(file: ModelFile, path: str | os.PathLike[str]) -> ChainModel:
+    """The model in a file that has been read; ``path`` is for errors."""
     try:
-        return _unpacked(file), file.header
+        return _unpacked(file)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
         raise ModelFileError(

@@ -72,27 +72,30 @@ def _label_set(y: Sequence) -> set[Hashable]:
     return found
 
 
-def check_labels(y: Any, lengths: np.ndarray) -> None:
+def check_labels(y: Any, lengths: np.ndarray, of: str = "X", name: str = "y") -> None:
     """Refuse labels that do not fit the sequences."""
     if isinstance(y, Column):
         if len(y.codes) != lengths.sum():
             raise ValueError(f"there are {len(y.codes)} labels for {lengths.sum()} tokens")
         return
     if isinstance(y, str | dict | set) or not hasattr(y, "__len__"):
-        raise TypeError(f"y is a {type(y).__name__}; a list of label sequences is expected")
+        raise TypeError(f"{name} is a {type(y).__name__}; a list of label sequences is expected")
     if len(y) != len(lengths):
         raise ValueError(
-            f"X has {len(lengths)} sequences but y has {len(y)}; they must correspond one to one"
+            f"{of} has {len(lengths)} sequences but {name} has {len(y)}; they must correspond one "
+            "to one"
         )
     for i, part in enumerate(y):
         if isinstance(part, str | bytes | dict | set) or not hasattr(part, "__len__"):
             raise TypeError(
-                f"y[{i}] is {part!r}; a list of labels is expected, one per row of X[{i}]"
+                f"{name}[{i}] is {part!r}; a list of labels is expected, one per row of {of}[{i}]"
             )
         if isinstance(part, np.ndarray) and part.ndim != 1:
-            raise ValueError(f"y[{i}] has shape {part.shape}; one label per row is expected")
+            raise ValueError(f"{name}[{i}] has shape {part.shape}; one label per row is expected")
         if len(part) != lengths[i]:
-            raise ValueError(f"y[{i}] has {len(part)} labels but X[{i}] has {lengths[i]} rows")
+            raise ValueError(
+                f"{name}[{i}] has {len(part)} labels but {of}[{i}] has {lengths[i]} rows"
+            )
 
 
 def sorted_if_possible(labels: set[Hashable]) -> list:

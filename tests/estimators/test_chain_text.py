@@ -113,7 +113,7 @@ def test_wrong_text():
     with pytest.raises(ValueError, match=r"X\[1\] is an empty sequence"):
         new().fit([STRINGS[0], []], [TAGS[0], []])
     clf = new().fit(STRINGS, TAGS)
-    with pytest.raises(TypeError, match="does not hold dicts or lists of strings"):
+    with pytest.raises(TypeError, match="holds matrices; the model was fitted with dicts"):
         clf.predict([np.eye(3)])
     on_numbers = new().fit([np.eye(2)], [["a", "b"]])
     with pytest.raises(TypeError, match="holds dict objects"):
@@ -256,3 +256,35 @@ def test_conll2000_reaches_its_usual_accuracy(real_data):
         ).fit(X[:2000], y[:2000])
     # 91.0 was measured; other shuffles move it by 0.1.
     assert span_f1(y_test, clf.predict(X_test)) > 0.90
+
+
+@pytest.mark.parametrize("features", ["all", "observed"])
+def test_held_out_data_must_have_the_same_features(features):
+    from scipy import sparse
+
+    X = [sparse.csr_array(np.eye(4)), sparse.csr_array(np.eye(4)[:2])]
+    y = [["a", "b", "a", "b"], ["a", "b"]]
+    wide = [sparse.csr_array((np.ones(2), ([0, 1], [3, 90])), shape=(2, 400))]
+    with pytest.raises(ValueError, match=r"X_val has 400 features per row, .* with 4"):
+        new(features=features).fit(X, y, X_val=wide, y_val=[["a", "b"]])
+    with pytest.raises(ValueError, match="X_val has 1 sequences but y_val has 2"):
+        new().fit(X, y, X_val=X[:1], y_val=y)
+    with pytest.raises(ValueError, match="one of them was given"):
+        new().fit(X, y, y_val=y)
+
+
+def test_tokens_without_attributes_can_be_labelled():
+    clf = new().fit(STRINGS, TAGS)
+    assert len(clf.predict([[[], []]])[0]) == 2
+
+
+def test_a_file_cannot_choose_where_a_later_run_writes(tmp_path):
+    from taut.model_file import read_model, write_model
+
+    new(template="w[0]").fit(SENTENCES, TAGS).save(tmp_path / "model.taut")
+    header, arrays, _ = read_model(tmp_path / "model.taut")
+    victim = tmp_path / "victim"
+    header["options"] |= {"checkpoint": str(victim), "resume": True, "template": str(victim)}
+    write_model(tmp_path / "model.taut", header, arrays)
+    loaded = taut.load(tmp_path / "model.taut")
+    assert (loaded.checkpoint, loaded.resume, loaded.template) == (None, False, "w[0]")

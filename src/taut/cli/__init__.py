@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, MemoryError) as error:
+        # TypeError: what Python's callers get for tokens of the wrong kind can be in a file, too.
         if os.environ.get("TAUT_TRACEBACK"):
             raise
         say(f"error: {explained(error)}")

@@ -3,10 +3,10 @@
 import sys
 
 from taut import _compile
-from taut.cli import say
+from taut.solvers.progress import say_compiling
 
 
 def announce_compilation() -> None:
     """Nothing has been compiled on this machine yet: say so, if someone is watching."""
     if sys.stderr.isatty() and not any(_compile.CACHE_DIRECTORY.iterdir()):
-        say("compiling, once per machine: half a minute or so ('taut warmup' does it ahead)")
+        say_compiling()

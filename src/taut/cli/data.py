@@ -120,6 +120,10 @@ def read_labelled(path: str, layout: Layout, as_columns: bool | None) -> tuple[L
     return Labelled(text, labels), layout
 
 
+def name_of(source: str) -> str:
+    return "standard input" if source == "-" else source
+
+
 def check_kind(wanted: bool | None, given: bool, what: str) -> None:
     if wanted is not None and wanted != given:
         needed = "columns, by a template" if wanted else "attributes"
@@ -134,10 +138,12 @@ def _split(columns: Columns, layout: Layout, path: str) -> tuple[Columns, Column
     number = -1 if layout.label_column is None else layout.label_column
     if layout.n_columns > width or not -width <= number < width:
         raise ValueError(
-            f"{path}: there are {width} columns, but the labels should be in column {number} "
+            f"{name_of(path)}: there are {width} columns, but the labels should be in column {number} "
             "(counted from 0); say where they are by --label-column"
         )
     if width == 1:
-        raise ValueError(f"{path}: there is one column only; labels and something else are needed")
+        raise ValueError(
+            f"{name_of(path)}: there is one column only; labels and something else are needed"
+        )
     text, labels = columns.without(number)
     return text, labels, replace(layout, label_column=number % width, n_columns=width)

@@ -1,5 +1,6 @@
 """``taut inspect``: what is in a model file."""
 
+import copy
 import json
 import os
 from argparse import Namespace
@@ -8,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut.chain_file import load_chain
+from taut.chain_file import unpack_chain
 from taut.chain_model import ChainModel
 from taut.cli import printable
 from taut.cli.results import certificate, file_size, history
-from taut.model_file import read_model
+from taut.model_file import ModelFile, read_model
 from taut.text.extract import TemplateEncoder
 
 
@@ -25,11 +26,12 @@ class Weighted(NamedTuple):
 
 
 def run(options: Namespace) -> int:
-    model, header = load_chain(options.model)
+    file = read_model(options.model)
+    model = unpack_chain(file, options.model)
     names = list(map(str, model.labels.classes.tolist()))
     if options.label is not None and options.label not in names:
         raise ValueError(f"--label {options.label} is not one of the labels {', '.join(names)}")
-    facts = _facts(model, header, options)
+    facts = _facts(model, file, options)
     if options.json:
         print(json.dumps(facts))
     else:
@@ -38,20 +40,20 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _facts(model: ChainModel, header: dict[str, Any], options: Namespace) -> dict[str, Any]:
+def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, Any]:
     features = strongest_features(model, options.top, options.label)
     steps = strongest_steps(model, options.top)
     return {
         "model": options.model,
         "bytes": os.path.getsize(options.model),
-        "taut": read_model(options.model).taut_version,
-        "trained": str(header.get("trained")),
+        "taut": file.taut_version,
+        "trained": str(file.header.get("trained")),
         "labels": model.labels.classes.tolist(),
         "attributes": model.n_features,
         "nonzero_weights": int(np.count_nonzero(model.w)),
         "template": _template(model),
         "scheme": model.scheme.value if model.scheme else None,
-        "options": header["options"],
+        "options": file.header["options"],
         "certificate": certificate(model.solution),
         "history": history(model.solution),
         "strongest_features": [feature._asdict() for feature in features],
@@ -70,14 +72,25 @@ def strongest_features(model: ChainModel, top: int, label: str | None = None) ->
     matrix = sparse.coo_array(model.node_weights())
     attribute, number = matrix.coords
     weights = matrix.data
-    names, labels = model.attribute_names(), list(map(str, model.labels.classes.tolist()))
+    labels = list(map(str, model.labels.classes.tolist()))
     if label is not None:
         chosen = number == labels.index(label)
         attribute, number, weights = attribute[chosen], number[chosen], weights[chosen]
+    chosen = _extremes(weights, top)
+    names = _names(model, attribute[chosen])
     return [
-        Weighted(float(weights[i]), str(names[attribute[i]]), labels[number[i]])
-        for i in _extremes(weights, top)
+        Weighted(float(weights[i]), names[int(attribute[i])], labels[number[i]]) for i in chosen
     ]
+
+
+def _names(model: ChainModel, attributes: np.ndarray) -> dict[int, str]:
+    """The names of a few attributes: to build those of all would take longer than the rest."""
+    wanted = np.unique(attributes)
+    if model.encoder is None:
+        return {k: str(k) for k in wanted.tolist()}
+    encoder = copy.copy(model.encoder)
+    encoder.keep(np.isin(np.arange(encoder.n_attributes), wanted))
+    return dict(zip(wanted.tolist(), encoder.names(), strict=True))
 
 
 def strongest_steps(model: ChainModel, top: int) -> list[Weighted]:

@@ -67,6 +67,8 @@ def _check_rows(block: JsonBlock, width: int) -> None:
         )
     if block.kind == "rows":
         width = width or len(block.tokens[0][0])
+        if width == 0:
+            raise block.error(0, "tokens[0] is an empty list; a template needs a string at least")
         for i, tokens in enumerate(block.tokens):
             for t, row in enumerate(tokens):
                 if len(row) != width:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut.cli.data import Layout, check_kind
+from taut.cli.data import Layout, check_kind, name_of
 from taut.cli.json_data import json_text
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
@@ -49,10 +49,6 @@ def pieces(
         check_kind(as_columns, False, "attribute files")
         return _attribute_pieces(source, layout, labelled)
     return _json_pieces(source, layout, as_columns)
-
-
-def name_of(source: str) -> str:
-    return "standard input" if source == "-" else source
 
 
 # --- columns --------------------------------------------------------------------------------------

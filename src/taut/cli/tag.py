@@ -13,8 +13,8 @@ from taut._atomic import atomic_write, check_writable
 from taut.chain_file import load_chain
 from taut.chain_model import ChainModel, Stacked
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import layout_of, wants_columns
-from taut.cli.stream import Piece, name_of, pieces
+from taut.cli.data import layout_of, name_of, wants_columns
+from taut.cli.stream import Piece, pieces
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
 from taut.text.reading import FormatError

@@ -18,7 +18,7 @@ from taut.chain_file import save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps
 from taut.cli import INTERRUPTED, say
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import Labelled, Layout, guessed_format, read_labelled
+from taut.cli.data import Labelled, Layout, guessed_format, name_of, read_labelled
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
@@ -110,13 +110,15 @@ def _problem(
     classes = codec.classes.tolist()
     if len(classes) < 2:
         raise ValueError(
-            f"{options.file}: there is one label only, {classes[0]!r}; there is nothing to learn"
+            f"{name_of(options.file)}: there is one label only, {classes[0]!r}; "
+            "there is nothing to learn"
         )
     allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
     rows = encoder.fit_transform(data.text)  # type: ignore[arg-type]
     if rows.shape[1] == 0:
         raise ValueError(
-            f"{options.file}: no attribute occurs {options.min_freq} times; lower --min-freq"
+            f"{name_of(options.file)}: no attribute occurs {options.min_freq} times; "
+            "lower --min-freq"
         )
     try:
         return chain_problem(

@@ -1,9 +1,10 @@
 """Text as an estimator gets it: which encoder it needs, and what the encoder wants."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from taut.chain_model import Encoder, Stacked
 from taut.labels import LabelCodec
@@ -51,10 +52,10 @@ def encoded(encoder: Encoder, X: Any, *, learn: bool, name: str = "X") -> Stacke
 
 
 def _attributes_of(X: Any, name: str) -> Attributes:
-    if not holds_attributes(X) and any(len(x) for x in X):
+    if isinstance(X, np.ndarray) or any(isinstance(x, np.ndarray) or sparse.issparse(x) for x in X):
         raise TypeError(
-            f"{name} is a {type(X).__name__} that does not hold dicts or lists of strings, with "
-            "which the model was fitted"
+            f"{name} holds matrices; the model was fitted with dicts or lists of strings, which "
+            "it expects again"
         )
     return attributes_of(X, name)
 
@@ -84,7 +85,7 @@ def forced_numbers(forced: Any, labels: LabelCodec, lengths: np.ndarray) -> np.n
                 "use None where the label is free"
             )
         for t, label in enumerate(part):
-            if label is not None and label not in labels.number:
+            if label is not None and not (isinstance(label, Hashable) and label in labels.number):
                 raise ValueError(
                     f"forced[{i}][{t}] is {label!r}, which is not one of the labels "
                     f"{labels.classes.tolist()}"

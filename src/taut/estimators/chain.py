@@ -186,6 +186,8 @@ class ChainSVM(StructuredEstimator):
         codec = LabelCodec(y)
         if continues and codec.number != self._model.labels.number:
             raise ValueError("warm_start: the labels differ from those of the last fit")
+        if (X_val is None) != (y_val is None):
+            raise ValueError("held-out data are X_val and y_val; one of them was given, not both")
         validation = None if X_val is None else (X_val, y_val)
         return self._fit(stacked, y, codec, encoder, sample_weight, continues, validation)
 
@@ -206,7 +208,8 @@ class ChainSVM(StructuredEstimator):
         def model(solution: Any) -> ChainModel:
             return ChainModel(codec, problem.layout(), solution, encoder, scheme)
 
-        score = None if validation is None else self._validation(model, encoder, *validation)
+        width = stacked.rows.shape[1]
+        score = None if validation is None else self._validation(model, width, *validation)
         solution = self._train(problem, continues=continues, validate=score, patience=self.patience)
         # Only now: a fit that fails leaves the model as it was.
         self._store(problem, solution)
@@ -217,17 +220,19 @@ class ChainSVM(StructuredEstimator):
         return self
 
     def _validation(
-        self, model: Callable, encoder: Encoder | None, X_val: Any, y_val: Any
+        self, model: Callable, n_features: int, X_val: Any, y_val: Any
     ) -> Callable[[np.ndarray], float]:
         """The score of weights on held-out sequences: the fraction of labels that are right."""
-        text = stack(X_val, name="X_val") if encoder is None else encoded(
-            encoder, X_val, learn=False, name="X_val"
-        )  # fmt: skip
-        check_labels(y_val, text.lengths)
-        truth = model(None).labels.encode(y_val)
+        untrained = model(None)
+        if untrained.encoder is None:
+            text = stack(X_val, n_features, name="X_val")
+        else:
+            text = encoded(untrained.encoder, X_val, learn=False, name="X_val")
+        check_labels(y_val, text.lengths, "X_val", "y_val")
+        truth = untrained.labels.encode(y_val)
 
         def score(w: np.ndarray) -> float:
-            numbers = model(None).decode(text, n_threads=self._n_threads(), w=w)
+            numbers = untrained.decode(text, n_threads=self._n_threads(), w=w)
             return float(np.mean(numbers == truth))
 
         return score
@@ -378,8 +383,10 @@ class ChainSVM(StructuredEstimator):
     def load(cls, path: str | os.PathLike[str]) -> "ChainSVM":
         """The estimator that was saved, ready to predict; loading executes nothing."""
         model, header = load_chain(path)
-        known = cls._get_param_names()
+        known = set(cls._get_param_names()) - OF_ONE_RUN
         clf = cls(**{name: value for name, value in header["options"].items() if name in known})
+        if isinstance(model.encoder, TemplateEncoder):
+            clf.template = model.encoder.template.text
         clf._fitted, clf._model = None, model
         clf.solution_, clf.w_ = model.solution, model.w
         clf.n_iter_ = int(np.ceil(model.solution.passes))

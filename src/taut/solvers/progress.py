@@ -1,5 +1,6 @@
 """A line that says how far a run is; silent unless someone is watching a terminal."""
 
+import functools
 import sys
 import threading
 import time
@@ -19,14 +20,19 @@ def _watched(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
 
 
+@functools.cache
+def say_compiling() -> None:
+    """Once in a process: the command line says it before it reads text, training after a second."""
+    print(
+        "taut: compiling, once per machine: half a minute or so ('taut warmup' does it ahead)",
+        file=sys.stderr,
+    )
+
+
 @contextmanager
 def announced_compilation(problem: Any, wanted: bool | None) -> Iterator[None]:
     """Say what is happening if it takes longer than a second."""
-
-    def say() -> None:
-        print("taut: compiling kernels, once per machine (about 20 s) ...", file=sys.stderr)
-
-    timer = threading.Timer(1.0, say)
+    timer = threading.Timer(1.0, say_compiling)
     timer.daemon = True
     if problem.is_compiled and _watched(wanted):
         timer.start()

@@ -36,6 +36,9 @@ class Status(Enum):
         "fit again with warm_start (or resume from a checkpoint) to go on"
     )
     CALLBACK = "stopped by the callback"
+    BEST_SCORE = (
+        "training has converged; these are the weights with the best score on held-out data"
+    )
     NO_BETTER_SCORE = (
         "stopped early: the score on held-out data no longer rises; "
         "these are the weights with the best one"

@@ -74,7 +74,7 @@ def solve(
         raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r}; a function of one row of the history is expected")
-    if not (isinstance(patience, int) and patience >= 1):
+    if not (isinstance(patience, int | np.integer) and patience >= 1):
         raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
@@ -84,10 +84,10 @@ def solve(
         if warm_start is not None:
             run.continue_from(warm_start, keep)
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
-    loop = _Loop(run, tol, max_passes, time_limit, callback, saved, Progress(progress))
-    loop.validate, loop.patience = validate, patience
+    shown = Progress(progress)
+    loop = _Loop(run, tol, max_passes, time_limit, callback, validate, patience, saved, shown)
     if saved is not None and resume:
-        loop.best = saved.load(run) or loop.best
+        loop.take_up(saved.load(run))
     return loop.run_to_end(warm_start)
 
 
@@ -102,11 +102,17 @@ class _Loop:
     max_passes: float
     time_limit: float | None
     callback: Callback | None
+    validate: Callable[[np.ndarray], float] | None
+    patience: int
     saved: Checkpoint | None
     progress: Progress
-    validate: Callable[[np.ndarray], float] | None = None
-    patience: int = 3
     best: Best = field(default_factory=Best)
+
+    def take_up(self, best: Best | None) -> None:
+        """Go on with what a checkpoint has; scores are of the held-out data of this run."""
+        if best is not None:
+            self.best = best
+            best.score = self._score(best.w)
 
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
@@ -185,7 +191,8 @@ class _Loop:
                 # The same problem again: what was proved of it still holds.
                 proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
                 self.best.note(proved)
-                self.best.consider(proved, -np.inf, "earlier", lambda: earlier.w)
+                score = self._score(earlier.w)
+                self.best.consider(proved, score, "earlier", lambda: earlier.w)
         return certificate
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -271,10 +278,13 @@ class _Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        if self._is_within_tol(best.lowest):
+        if self._is_within_tol(best.primal):
             return Status.CONVERGED
-        if self.validate is not None and best.checks_since >= self.patience:
-            return Status.NO_BETTER_SCORE
+        if self.validate is not None:
+            if self._is_within_tol(best.lowest):
+                return Status.BEST_SCORE
+            if best.checks_since >= self.patience:
+                return Status.NO_BETTER_SCORE
         if run.passes >= self.max_passes:
             return Status.MAX_PASSES
         return Status.TIME_LIMIT if self._out_of_time() else None

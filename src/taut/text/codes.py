@@ -107,8 +107,10 @@ class CodeTable:
 
     def find(self, codes: np.ndarray) -> np.ndarray:
         if self._slots is None:
-            self._slots = _new_slots(self.keys.size)
-            _insert(self.keys, self._slots)
+            # Seen by other threads only when it is full: compiled loops run beside each other.
+            slots = _new_slots(self.keys.size)
+            _insert(self.keys, slots)
+            self._slots = slots
         ids = np.empty(codes.size, np.int32)
         _find(np.ascontiguousarray(codes, np.int64), self.keys, self._slots, ids)
         return ids
