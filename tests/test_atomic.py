@@ -1,6 +1,7 @@
 """Files appear whole or not at all."""
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -76,6 +77,28 @@ def test_a_replaced_file_keeps_its_mode(tmp_path):
     assert mode(path) == 0o640
 
 
+def test_nobody_else_reads_what_will_replace_a_private_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o600)
+    modes = []
+
+    def copy_mode(source, target):
+        modes.append(mode(target))
+        copymode(source, target)
+
+    copymode = shutil.copymode
+    monkeypatch.setattr(shutil, "copymode", copy_mode)
+    before = os.umask(0o022)
+    try:
+        with atomic_write(path):
+            [temporary] = tmp_path.glob(".*.part")
+            modes.append(mode(temporary))
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o600]  # when it is created, and before anything is written
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to("file")
     write(tmp_path / "link")
@@ -106,7 +129,7 @@ def test_impossible_targets_are_explained(tmp_path, check):
 # Root may write anywhere, so these two say "no" in the system's place.
 @pytest.mark.parametrize("check", [write, check_writable])
 def test_missing_permission_is_explained(tmp_path, check, monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **options):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)

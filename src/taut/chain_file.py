@@ -6,15 +6,24 @@ the arrays fit together, because compiled code trusts them.
 
 import copy
 import os
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from taut._chain_header import (
+    check_options,
+    count,
+    flag,
+    packed_labels,
+    packed_options,
+    packed_solution,
+    text,
+    unpacked_labels,
+    unpacked_solution,
+)
 from taut.chain_model import ChainModel, Encoder
-from taut.labels import LabelCodec, object_array
 from taut.model_file import (
     ModelFile,
     ModelFileError,
@@ -23,25 +32,29 @@ from taut.model_file import (
     unpack_strings,
     write_model,
 )
-from taut.solvers.solution import HISTORY, Solution, Status, describe
 from taut.structures.chain import chain_layout
 from taut.structures.features import DenseFeatures, observed_layout
 from taut.text.attributes import AttributeEncoder
 from taut.text.codes import CodeTable
 from taut.text.extract import TemplateEncoder
 from taut.text.numbering import Numbering
-from taut.text.schemes import Scheme
+from taut.text.schemes import Scheme, parse_labels
 from taut.text.template import TemplateError, parse_template
 
-MOST_LABELS = 10_000
-MOST_FEATURES = 2**26  # a small file must not make us take much memory
+# A sparse matrix may have columns without weights, of which a file says no more than their number.
+# They take 4 bytes each; beyond this many, a file must be large itself to have them.
+FREE_FEATURES = 2**24
+FEATURES_PER_WEIGHT = 16
 Arrays = dict[str, np.ndarray]
 
 
 def save_chain(
     model: ChainModel, path: str | os.PathLike[str], options: dict[str, Any] | None = None
 ) -> None:
-    """Write the model; ``options`` are for people to read, and come back as they are."""
+    """Write the model; ``options`` are for people to read, and come back as they are.
+
+    Only those that are not finite are left out. A model that came from a file keeps its date.
+    """
     dense = isinstance(model.layout.features, DenseFeatures)
     weights, arrays = model.node_weights(), {}
     encoder = model.encoder
@@ -53,6 +66,7 @@ def save_chain(
             encoder = copy.copy(encoder)
             encoder.keep(used)
         else:
+            _check_writable(weights.shape[0], weights.nnz)
             arrays["weights.attribute"] = np.flatnonzero(used).astype(np.int32)
         arrays["weights.count"] = _smallest(np.diff(weights.indptr)[used])
         arrays["weights.label"] = _smallest(weights.indices)
@@ -61,14 +75,9 @@ def save_chain(
         arrays["weights.value"] = np.ascontiguousarray(weights)
     layout = model.layout
     arrays["weights.other"] = model.w[layout.features.dim(layout.n_states) :]
-    if weights.shape[0] > MOST_FEATURES:
-        raise ValueError(
-            f"the model has {weights.shape[0]} features, a model file holds {MOST_FEATURES}; "
-            "hash features to fewer numbers, or pickle the estimator"
-        )
     header = {
         "kind": "chain",
-        "labels": _packed_labels(model.labels),
+        "labels": packed_labels(model.labels),
         "scheme": model.scheme.value if model.scheme else None,
         "dense": dense,
         "n_features": weights.shape[0] if encoder is None else encoder.n_attributes,
@@ -76,9 +85,9 @@ def save_chain(
         "boundary": layout.begin_at >= 0,
         "n_step_features": layout.n_step if layout.step_features.shape[1] else 0,
         "encoder": _pack_encoder(encoder, arrays),
-        "certificate": _packed_solution(model.solution),
-        "options": options or {},
-        "trained": datetime.now(UTC).isoformat(timespec="seconds"),
+        "certificate": packed_solution(model.solution),
+        "options": packed_options(options),
+        "trained": model.trained or datetime.now(UTC).isoformat(timespec="seconds"),
     }
     write_model(path, header, arrays)
 
@@ -105,32 +114,29 @@ def _unpacked(file: ModelFile) -> ChainModel:
     header, arrays = file.header, file.arrays
     if header.get("kind") != "chain":
         raise ValueError(f"it holds a model of the kind {header.get('kind')!r}")
-    if not isinstance(header["options"], dict):
-        raise ValueError("its options are not named")
-    labels = _unpacked_labels(header["labels"])
+    check_options(header["options"])
+    labels = unpacked_labels(header["labels"])
     n_states = len(labels.classes)
-    n_features = header["n_features"]
-    if not isinstance(n_features, int) or not 0 <= n_features <= MOST_FEATURES:
-        raise ValueError(f"it has {n_features!r} features")
+    n_features = count(header["n_features"], 2**31 - 1)
     encoder = _unpack_encoder(header["encoder"], arrays)
     if encoder is not None and encoder.n_attributes != n_features:
         raise ValueError(f"{encoder.n_attributes} attributes for {n_features} features")
-    if header["dense"]:
+    dense, bias, boundary = (flag(header[name]) for name in ("dense", "bias", "boundary"))
+    if dense:
         observed, node_weights = None, _dense_weights(arrays, n_features, n_states)
     else:
         observed, node_weights = _sparse_weights(arrays, n_features, n_states, encoder is None)
     other = arrays["weights.other"]
     if other.ndim != 1 or other.dtype != np.float64 or not np.isfinite(other).all():
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
-    n_step_features = _small_count(header["n_step_features"], len(other))
-    bias, boundary = bool(header["bias"]), bool(header["boundary"])
+    n_step_features = count(header["n_step_features"], len(other))
     # Before the layout, which takes memory for as many labels as the header says there are.
     if len(other) != (bias + 2 * boundary) * n_states + max(n_step_features, 1) * n_states**2:
         raise ValueError(f"{len(other)} weights of labels and steps for {n_states} labels")
     layout = chain_layout(
         n_features,
         n_states,
-        dense=bool(header["dense"]),
+        dense=dense,
         observed=observed,
         bias=bias,
         boundary=boundary,
@@ -140,16 +146,27 @@ def _unpacked(file: ModelFile) -> ChainModel:
     if len(w) != layout.dim:
         raise ValueError(f"{len(w)} weights where {layout.dim} are expected")
     scheme = None if header["scheme"] is None else Scheme.parse(header["scheme"])
-    return ChainModel(labels, layout, _unpacked_solution(header["certificate"], w), encoder, scheme)
-
-
-def _small_count(value: Any, most: int) -> int:
-    if not isinstance(value, int) or not 0 <= value <= most:
-        raise ValueError(f"{value!r} where a count is expected")
-    return value
+    if scheme is not None:
+        parse_labels(labels.classes.tolist(), scheme)  # refuses what does not belong to it
+    solution = unpacked_solution(header["certificate"], w)
+    return ChainModel(labels, layout, solution, encoder, scheme, text(header["trained"]))
 
 
 # --- weights ------------------------------------------------------------------------------------
+
+
+def _most_features(n_weights: int) -> int:
+    return min(max(FREE_FEATURES, FEATURES_PER_WEIGHT * n_weights), 2**31 - 1)
+
+
+def _check_writable(n_features: int, n_weights: int) -> None:
+    most = _most_features(n_weights)
+    if n_features > most:
+        raise ValueError(
+            f"the model has {n_features} features and {n_weights} weights that are not zero; a "
+            f"model file with so many weights holds up to {most} features: hash features to fewer "
+            "numbers, or pickle the estimator"
+        )
 
 
 def _dense_weights(arrays: Arrays, n_features: int, n_states: int) -> np.ndarray:
@@ -165,10 +182,11 @@ def _sparse_weights(
     arrays: Arrays, n_features: int, n_states: int, numbered: bool
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     """(weight_pointer, weight_state) and the weights laid out so."""
-    counts = arrays["weights.count"].astype(np.int64)
-    label = arrays["weights.label"].astype(np.int64)
     value = arrays["weights.value"]
-    attribute = arrays["weights.attribute"].astype(np.int64) if numbered else np.arange(n_features)
+    if numbered and n_features > _most_features(value.size):
+        raise ValueError(f"it has {n_features} features with {value.size} weights")
+    counts, label = _whole(arrays, "weights.count"), _whole(arrays, "weights.label")
+    attribute = _whole(arrays, "weights.attribute") if numbered else np.arange(n_features)
     if not counts.ndim == label.ndim == value.ndim == attribute.ndim == 1:
         raise ValueError("the weights are not in rows")
     if len(counts) != len(attribute) or len(label) != len(value):
@@ -187,12 +205,23 @@ def _sparse_weights(
     first[np.cumsum(counts) - counts] = True
     if not np.all(first[1:] | (label[1:] > label[:-1])):
         raise ValueError("the weights of an attribute are not in order")
-    of_all = np.zeros(n_features, np.int64)
-    of_all[attribute] = counts
-    pointer, state, place = observed_layout(of_all, label, n_states)
+    pointer, state, place = observed_layout(counts, label, n_states)
+    if len(state) >= 2**31:
+        raise ValueError(f"{len(state)} weights are more than can be numbered")
     weights = np.zeros(len(state))
     weights[place] = value
-    return (pointer, state), weights
+    if not numbered:
+        return (pointer, state), weights
+    # Attributes without weights are put between only now, where they take the least memory.
+    of_all = np.zeros(n_features + 1, np.int32)
+    of_all[attribute + 1] = np.diff(pointer)
+    return (np.cumsum(of_all, dtype=np.int32, out=of_all), state), weights
+
+
+def _whole(arrays: Arrays, name: str) -> np.ndarray:
+    if arrays[name].dtype.kind not in "iu":
+        raise ValueError(f"{name} are not whole numbers")
+    return arrays[name].astype(np.int64)
 
 
 def _smallest(values: np.ndarray) -> np.ndarray:
@@ -200,42 +229,6 @@ def _smallest(values: np.ndarray) -> np.ndarray:
     largest = int(values.max(initial=0))
     return values.astype(next(t for t in (np.uint8, np.uint16, np.int32, np.int64)
                               if largest <= np.iinfo(t).max))  # fmt: skip
-
-
-# --- labels -------------------------------------------------------------------------------------
-
-
-def _packed_labels(labels: LabelCodec) -> dict[str, Any]:
-    values = labels.classes.tolist()
-    if not all(isinstance(value, str | int | float) for value in values):
-        strange = next(value for value in values if not isinstance(value, str | int | float))
-        raise TypeError(
-            f"the label {strange!r} cannot be written to a model file; text, numbers and booleans "
-            "can: train with such labels, or pickle the estimator"
-        )
-    kind = labels.classes.dtype.str if labels.as_arrays else None
-    return {"values": values, "array_type": kind if kind != "|O" else None,
-            "as_arrays": labels.as_arrays}  # fmt: skip
-
-
-def _unpacked_labels(packed: dict[str, Any]) -> LabelCodec:
-    values = packed["values"]
-    if not isinstance(values, list) or not 2 <= len(values) <= MOST_LABELS:
-        raise ValueError(f"it should have from 2 to {MOST_LABELS} labels")
-    if not all(isinstance(value, str | int | float) for value in values):
-        raise ValueError("its labels are not text or numbers")
-    if not packed["as_arrays"]:
-        codec = LabelCodec([values])
-    elif packed["array_type"] is None:
-        codec = LabelCodec([object_array(values)])
-    else:
-        kind = np.dtype(str(packed["array_type"]))
-        if kind.kind not in "biufU" or kind.itemsize > 1 << 16:
-            raise ValueError(f"its labels are of the type {kind}")
-        codec = LabelCodec([np.array(values, kind)])
-    if codec.classes.tolist() != values:
-        raise ValueError("its labels are repeated or not in order")
-    return codec
 
 
 # --- encoders -----------------------------------------------------------------------------------
@@ -261,7 +254,7 @@ def _pack_encoder(encoder: Encoder | None, arrays: Arrays) -> dict[str, Any] | N
 def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | None:
     if about is None:
         return None
-    min_freq = _small_count(about["min_freq"], 2**31)
+    min_freq = count(about["min_freq"], least=1)
     if about["kind"] == "attributes":
         encoder = AttributeEncoder(min_freq)
         encoder.set_names(_unpack_distinct(arrays["names"]))
@@ -269,7 +262,7 @@ def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | N
     if about["kind"] != "template":
         raise ValueError(f"it has features of the kind {about['kind']!r}")
     try:
-        template = parse_template(str(about["template"]))
+        template = parse_template(text(about["template"]))
     except TemplateError as error:
         raise ValueError(f"its template: {error}") from None
     by_template = TemplateEncoder(template, min_freq)
@@ -279,8 +272,11 @@ def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | N
     if len(about["stages"]) != len(template.features):
         raise ValueError("its attributes do not belong to its template")
     by_template.tables = [
-        [CodeTable(arrays[f"codes.{f}.{stage}"]) for stage in range(_small_count(stages, 10))]
-        for f, stages in enumerate(about["stages"])
+        [
+            CodeTable(_whole(arrays, f"codes.{f}.{stage}"))
+            for stage in range(count(stages, len(feature.terms) + 1))
+        ]
+        for f, (feature, stages) in enumerate(zip(template.features, about["stages"], strict=True))
     ]
     by_template.check()
     return by_template
@@ -291,41 +287,3 @@ def _unpack_distinct(packed: np.ndarray) -> list[str]:
     if len(set(strings)) < len(strings):
         raise ValueError("its strings are not distinct")
     return strings
-
-
-# --- the certificate ----------------------------------------------------------------------------
-
-NOT_PACKED = ("w", "state", "history", "status", "solver")
-
-
-def _packed_solution(solution: Solution) -> dict[str, Any]:
-    plain = [f.name for f in fields(Solution) if f.name not in NOT_PACKED]
-    return {
-        **{name: getattr(solution, name) for name in plain},
-        "status": solution.status.name,
-        "solver": describe(solution.solver),
-        "history": [
-            [value if np.isfinite(value) else None for value in row.tolist()]
-            for row in solution.history
-        ],
-    }
-
-
-def _unpacked_solution(packed: dict[str, Any], w: np.ndarray) -> Solution:
-    numbers = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
-    values = {name: float(packed[name]) for name in numbers}
-    rows = [
-        tuple(np.nan if value is None else float(value) for value in row)
-        for row in packed["history"]
-    ]
-    return Solution(
-        w=w,
-        status=Status[packed["status"]],
-        solver=str(packed["solver"]),
-        history=np.array(rows, HISTORY).view(np.recarray),
-        oracle_calls=int(packed["oracle_calls"]),
-        n_examples=int(packed["n_examples"]),
-        returned=str(packed["returned"]),
-        fingerprint=str(packed["fingerprint"]),
-        **values,
-    )

@@ -39,6 +39,7 @@ class ChainModel:
     solution: Solution  # the weights and their certificate
     encoder: Encoder | None = None  # None: features are given as matrices
     scheme: Scheme | None = None
+    trained: str | None = None  # when, in a model that came from a file
 
     @property
     def w(self) -> np.ndarray:

@@ -53,7 +53,7 @@ class LabelCodec:
 
 
 def _labels(y: Sequence) -> Iterator[tuple[int, Any]]:
-    """(sequence, label) of all positions; numpy's scalars as Python's."""
+    """(sequence, label) of all positions, as they are in lists and as Python's from arrays."""
     for i, part in enumerate(y):
         for label in part.tolist() if isinstance(part, np.ndarray) else part:
             yield i, label
@@ -69,7 +69,13 @@ def _label_set(y: Sequence) -> set[Hashable]:
                 f"y[{i}] has the label {label!r}; labels must be hashable: use a tuple, not a "
                 f"{type(label).__name__}"
             ) from None
-    return found
+    return {_plain(label) for label in found}
+
+
+def _plain(label: Any) -> Any:
+    """Numpy's scalars as Python's, which are equal to them and found by the same hash."""
+    is_scalar = isinstance(label, np.generic) and label.dtype.kind in "biufcUS"
+    return label.item() if is_scalar else label
 
 
 def check_labels(y: Any, lengths: np.ndarray, of: str = "X", name: str = "y") -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from io import BytesIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from taut.cli import explained, main, options, printable
 from taut.cli.parser import COMMANDS
 from taut.model_file import read_model, write_model
 from taut.solvers.named import SOLVERS
+from taut.text.columns import Columns
 from taut.text.schemes import Scheme
 
 # --- help -----------------------------------------------------------------------------------------
@@ -147,6 +149,10 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b'{"tokens": [["a"], ["b", "c"]], "labels": ["X", "Y"]}\n',
          "--format jsonl --template w[0]",
          "line 1: tokens[1] has 2 strings, but the first token has 1"),
+        (b'\n{"tokens": [[]], "labels": ["X"]}\n', "--format jsonl --template w[0]",
+         "line 2: tokens[0] is an empty list; a template needs a string at least"),
+        (b'{"tokens": [["a"], []], "labels": ["X", "Y"]}\n', "--format jsonl --template w[0]",
+         "line 1: tokens[1] has 0 strings, but the first token has 1"),
     ],
 )  # fmt: skip
 def test_wrong_training_text(fails, tmp_path, content, arguments, message):
@@ -245,6 +251,13 @@ def test_half_a_result_is_not_written_to_a_file(fails, model, tmp_path):
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
 
 
+def test_rows_without_a_string_are_not_tagged(fails, model, tmp_path):
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text('{"tokens": [[], []]}\n')
+    line = fails("tag", "-m", model, odd, "--format", "jsonl")
+    assert "odd.jsonl, line 1: tokens[0] is an empty list" in line
+
+
 def test_wrong_text_to_evaluate(fails, model, text, tmp_path):
     odd = tmp_path / "odd.txt"
     odd.write_text("it PRP\n\n")
@@ -283,6 +296,25 @@ def test_memory_that_is_missing_has_a_remedy(fails, text, tmp_path, monkeypatch)
         "less"
     )
     assert explained(MemoryError()).startswith("not enough memory; --features")
+
+
+def test_values_of_a_wrong_type_are_wrong_input(fails, model, monkeypatch):
+    def refuse(options):
+        Columns.from_sentences([[("a", "b"), ("c",)]])
+
+    monkeypatch.setattr("taut.cli.inspect_model.run", refuse)
+    assert "X[0][1] is ('c',); all tokens must be strings" in fails("inspect", model)
+
+
+def test_standard_input_has_a_name(fails, tmp_path, monkeypatch):
+    def run(text, *arguments):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
+        return fails("train", "-", "-o", tmp_path / "m", "--template", "w[0]", *arguments)
+
+    assert "error: standard input: there is one label only" in run(b"a X\nb X\n")
+    assert "error: standard input: there is one column only" in run(b"a\nb\n")
+    assert "error: standard input: there are 2 columns" in run(b"a X\n", "--label-column", "5")
+    assert "error: standard input: no attribute" in run(b"a X\nb Y\n", "--min-freq", "9")
 
 
 def test_messages_are_one_printable_line(capsys, monkeypatch, model):

@@ -59,11 +59,22 @@ def test_a_command_that_fails_is_not_hidden(fails, monkeypatch):
 
 def test_who_waits_for_the_first_compilation_is_told(taut, model, text, tmp_path, monkeypatch):
     expected = taut("tag", "-m", model, text).out
+    say_compiling.cache_clear()
     monkeypatch.setattr(_compile, "CACHE_DIRECTORY", tmp_path)  # empty
     assert taut("tag", "-m", model, text) == (0, expected, "")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     answer = taut("tag", "-m", model, text)
     assert answer.out == expected
     assert answer.err.startswith("taut: compiling, once per machine")
+    say_compiling.cache_clear()
     (tmp_path / "code").touch()
     assert taut("tag", "-m", model, text).err == ""
+
+
+def test_compilation_is_announced_once(capsys):
+    """By the command line before it reads, and not again by training."""
+    say_compiling.cache_clear()
+    say_compiling()
+    with announced_compilation(SimpleNamespace(is_compiled=True), wanted=True, after=0.0):
+        time.sleep(0.05)
+    assert capsys.readouterr().err.count("compiling") == 1

@@ -1,5 +1,8 @@
 """Numbers for integer codes are those a dict would give."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,6 +79,25 @@ def test_the_interpreted_source_does_the_same(known, wanted):
             patch.setattr(codes_module, name, getattr(codes_module, name).py_func)
         check_numbers(known)
         check_search(known, wanted)
+
+
+def test_no_thread_searches_a_table_that_another_is_filling(monkeypatch):
+    fill, filling, go_on = codes_module._insert, threading.Event(), threading.Event()
+
+    def interrupted(keys, slots):
+        if not filling.is_set():
+            filling.set()
+            go_on.wait(60)
+        fill(keys, slots)
+
+    monkeypatch.setattr(codes_module, "_insert", interrupted)
+    table = CodeTable(np.array([7, 5]))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(table.find, np.array([5, 6]))
+        assert filling.wait(60)
+        second = table.find(np.array([5, 6]))
+        go_on.set()
+    assert second.tolist() == first.result().tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("shift", [0, 20, 40])

@@ -76,11 +76,9 @@ def strongest_features(model: ChainModel, top: int, label: str | None = None) ->
     if label is not None:
         chosen = number == labels.index(label)
         attribute, number, weights = attribute[chosen], number[chosen], weights[chosen]
-    chosen = _extremes(weights, top)
-    names = _names(model, attribute[chosen])
-    return [
-        Weighted(float(weights[i]), names[int(attribute[i])], labels[number[i]]) for i in chosen
-    ]
+    shown = _extremes(weights, top)
+    names = _names(model, attribute[shown])
+    return [Weighted(float(weights[i]), names[int(attribute[i])], labels[number[i]]) for i in shown]
 
 
 def _names(model: ChainModel, attributes: np.ndarray) -> dict[int, str]:
@@ -89,7 +87,9 @@ def _names(model: ChainModel, attributes: np.ndarray) -> dict[int, str]:
     if model.encoder is None:
         return {k: str(k) for k in wanted.tolist()}
     encoder = copy.copy(model.encoder)
-    encoder.keep(np.isin(np.arange(encoder.n_attributes), wanted))
+    flags = np.zeros(encoder.n_attributes, bool)
+    flags[wanted] = True
+    encoder.keep(flags)
     return dict(zip(wanted.tolist(), encoder.names(), strict=True))
 
 

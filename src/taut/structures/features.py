@@ -294,17 +294,23 @@ Features = DenseFeatures | SparseFeatures | ObservedFeatures
 def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
     if not sparse.issparse(rows):
-        return DenseFeatures(np.ascontiguousarray(rows, np.float64))
+        return DenseFeatures(_writable(rows, np.float64))
     rows = rows.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
     return SparseFeatures(
-        rows.indptr.astype(np.int64, copy=False),
-        rows.indices.astype(np.int32, copy=False),
-        rows.data.astype(np.float64, copy=False),
+        _writable(rows.indptr, np.int64),
+        _writable(rows.indices, np.int32),
+        _writable(rows.data, np.float64),
         rows.shape[1],
     )
+
+
+def _writable(values: Any, kind: type) -> np.ndarray:
+    """A copy if it is read-only, although nothing writes to it: numba would compile everything once
+    more for such arrays."""
+    return np.require(values, kind, ["C", "W"])
 
 
 def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: int):

@@ -245,12 +245,17 @@ class TemplateEncoder:
                 if is_long:
                     self._check_keys(feature, tables[stage], reach)
                     reach, stage = len(tables[stage]), stage + 1
-                reach *= self._size(self._derived_of(term))
+                reach *= len(self.values[self._derived_of(term)])  # nothing, where it has no values
             self._check_keys(feature, tables[-1], reach)
 
     def _check_keys(self, feature: Feature, table: CodeTable, reach: int) -> None:
-        if table.keys.ndim != 1 or not np.all((table.keys >= 0) & (table.keys < reach)):
+        if table.keys.ndim != 1:
+            raise ValueError(f"the attributes of {feature.name} are not in a row")
+        keys = np.sort(table.keys)
+        if keys.size and (keys[0] < 0 or keys[-1] >= reach):
             raise ValueError(f"an attribute of {feature.name} has parts that do not exist")
+        if np.any(keys[1:] == keys[:-1]):
+            raise ValueError(f"an attribute of {feature.name} is there twice")
 
     def keep(self, wanted: np.ndarray) -> None:
         """Forget the attributes that are not wanted (a flag for each)."""

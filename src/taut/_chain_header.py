@@ -1,0 +1,172 @@
+"""What the header of a chain model's file says: labels, options, certificate.
+
+JSON holds anything; here it becomes what the rest of taut may rely on, or a ValueError,
+LookupError, TypeError or ArithmeticError says that it does not. Limits hold for writing as well:
+what would be refused later is refused while the model is still there.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import fields
+from reprlib import repr as short  # what a file says may be long
+from typing import Any
+
+import numpy as np
+
+from taut.labels import LabelCodec, object_array
+from taut.solvers.solution import HISTORY, Solution, Status, describe
+
+MOST_LABELS = 10_000
+MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the longest
+MOST_HISTORY = 10_000  # rows; more would fill the header
+RETURNED = ("last", "average", "earlier")
+NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
+NOT_PACKED = ("w", "state", "history", "status", "solver")
+
+
+# --- single values ------------------------------------------------------------------------------
+
+
+def count(value: Any, most: int = 2**63 - 1, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= most:  # True is an int, too
+        raise ValueError(f"{short(value)} where a count from {least} to {most} is expected")
+    return value
+
+
+def number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"{short(value)} where a finite number is expected")
+    return float(value)
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{short(value)} where true or false is expected")
+    return value
+
+
+def text(value: Any, known: Collection[str] | None = None) -> str:
+    if not isinstance(value, str) or (known is not None and value not in known):
+        expected = "text" if known is None else f"one of {', '.join(known)}"
+        raise ValueError(f"{short(value)} where {expected} is expected")
+    return value
+
+
+# --- options ------------------------------------------------------------------------------------
+
+
+def packed_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    """As plain values; JSON has no infinity, so an endless limit is left to the default."""
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in (options or {}).items()
+    }
+    return {
+        name: value
+        for name, value in plain.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+
+
+def check_options(options: Any) -> None:
+    if not isinstance(options, dict):
+        raise ValueError("its options are not named")
+    for name, value in options.items():
+        if not (value is None or isinstance(value, str | int | float)):
+            raise ValueError(f"its option {short(name)} is {short(value)}")
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+def packed_labels(labels: LabelCodec) -> dict[str, Any]:
+    values = labels.classes.tolist()
+    if not all(isinstance(value, str | int | float) for value in values):
+        strange = next(value for value in values if not isinstance(value, str | int | float))
+        raise TypeError(
+            f"the label {strange!r} cannot be written to a model file; text, numbers and booleans "
+            "can: train with such labels, or pickle the estimator"
+        )
+    if len(values) > MOST_LABELS:
+        raise ValueError(
+            f"the model has {len(values)} labels, a model file holds {MOST_LABELS}; "
+            "pickle the estimator"
+        )
+    kind = labels.classes.dtype if labels.as_arrays and labels.classes.dtype != object else None
+    if kind is not None and len(values) * kind.itemsize > MOST_LABEL_BYTES:
+        raise ValueError(
+            f"{len(values)} labels of the type {kind} take more than {MOST_LABEL_BYTES} bytes, "
+            "the most that a model file's labels may; train with labels in lists, or shorter ones"
+        )
+    return {"values": values, "array_type": None if kind is None else kind.str,
+            "as_arrays": labels.as_arrays}  # fmt: skip
+
+
+def unpacked_labels(packed: Any) -> LabelCodec:
+    values = packed["values"]
+    if not isinstance(values, list) or not 2 <= len(values) <= MOST_LABELS:
+        raise ValueError(f"it should have from 2 to {MOST_LABELS} labels")
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise ValueError("its labels are not text or numbers")
+    if not flag(packed["as_arrays"]):
+        codec = LabelCodec([values])
+    elif packed["array_type"] is None:
+        codec = LabelCodec([object_array(values)])
+    else:
+        codec = LabelCodec([np.array(values, _label_type(packed["array_type"], len(values)))])
+    if codec.classes.tolist() != values:
+        raise ValueError("its labels are repeated or not in order")
+    return codec
+
+
+def _label_type(name: Any, n_labels: int) -> np.dtype:
+    kind = np.dtype(text(name))
+    # Before memory is taken: the type says how wide a label is, and ten bytes can say any width.
+    if kind.kind not in "biufU" or n_labels * kind.itemsize > MOST_LABEL_BYTES:
+        raise ValueError(f"its {n_labels} labels are of the type {kind}")
+    return kind
+
+
+# --- the certificate ----------------------------------------------------------------------------
+
+
+def packed_solution(solution: Solution) -> dict[str, Any]:
+    plain = [f.name for f in fields(Solution) if f.name not in NOT_PACKED]
+    history = solution.history
+    if len(history) > MOST_HISTORY:  # evenly thinned, with the first and the last
+        history = history[np.linspace(0, len(history) - 1, MOST_HISTORY).astype(int)]
+    return {
+        **{name: getattr(solution, name) for name in plain},
+        "status": solution.status.name,
+        "solver": describe(solution.solver),
+        "history": [
+            [value if np.isfinite(value) else None for value in row.tolist()] for row in history
+        ],
+    }
+
+
+def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
+    rows = packed["history"]
+    if not isinstance(rows, list):
+        raise ValueError("the history of its training is not a list")
+    return Solution(
+        w=w,
+        status=Status[text(packed["status"], Status.__members__)],
+        solver=text(packed["solver"]),
+        history=np.array([_history_row(row) for row in rows], HISTORY).view(np.recarray),
+        oracle_calls=count(packed["oracle_calls"]),
+        n_examples=count(packed["n_examples"]),
+        returned=text(packed["returned"], RETURNED),
+        fingerprint=text(packed["fingerprint"]),
+        **{name: number(packed[name]) for name in NUMBERS},
+    )
+
+
+def _history_row(row: Any) -> tuple[float, ...]:
+    assert HISTORY.names is not None
+    if not isinstance(row, list) or len(row) != len(HISTORY.names):
+        raise ValueError(f"its history has the row {short(row)}, not {len(HISTORY.names)} numbers")
+    return tuple(
+        count(value) if name == "oracle_calls" else np.nan if value is None else number(value)
+        for name, value in zip(HISTORY.names, row, strict=True)
+    )
