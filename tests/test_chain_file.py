@@ -1,15 +1,21 @@
 """Chain models in files: what is stored is enough, and nothing that does not fit is believed."""
 
+import subprocess
+import sys
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import taut
-from taut import ChainSVM
-from taut.chain_file import load_chain
+from taut import ChainSVM, chain_file
+from taut import _chain_header as chain_header
+from taut.chain_file import load_chain, save_chain
 from taut.model_file import ModelFileError, read_model, write_model
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"], ["cats", "sat"]]
@@ -34,8 +40,6 @@ def contents(request, tmp_path_factory):
     else:
         X = [np.eye(5)[[len(word) for word in x]] for x in SENTENCES]
         if request.param == "sparse":
-            from scipy import sparse
-
             X = [sparse.csr_array(x) for x in X]
         clf = ChainSVM(random_state=0).fit(X, TAGS)
     clf.save(path)
@@ -105,6 +109,16 @@ def changed(contents, folder, header=None, arrays=None):
         {"certificate": {}},
         {"dense": 1, "encoder": None, "n_features": 2**31 - 1},
         {"options": [1]},
+        {"options": {"C": [1.0]}},
+        {"trained": 2026},
+        {"scheme": "IOB2"},
+        {"dense": "no"},
+        {"bias": 1},
+        {"n_features": True},
+        {"labels": {"values": ["D", "N", "V"], "as_arrays": 0, "array_type": None}},
+        {"labels": {"values": ["D", "N", "V"], "as_arrays": True, "array_type": "(1,"}},
+        {"labels": {"values": ["D", "N", "V"], "as_arrays": True, "array_type": "U1,U1"}},
+        {"labels": {"values": [1.0, 2.0, 1e300], "as_arrays": True, "array_type": "<f2"}},
     ],
 )
 def test_headers_that_do_not_fit_are_refused(contents, change, tmp_path):
@@ -161,3 +175,223 @@ def test_missing_arrays_are_named(contents, missing, tmp_path):
     write_model(tmp_path / "m.taut", contents[0], arrays)
     with pytest.raises(ModelFileError, match=missing):
         load_chain(tmp_path / "m.taut")
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+ROW = [1.0, 0.5, 3, 2.0, 1.0, 1.0, None]
+
+
+@pytest.mark.parametrize("name", ["primal", "dual", "passes", "seconds", "C", "lam", "scale"])
+@pytest.mark.parametrize("value", ["inf", "1", True, None, [1], {}])
+def test_numbers_of_a_certificate_are_finite_numbers(stored, name, value, tmp_path):
+    refused(stored, tmp_path, certificate={name: value})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"returned": "x"},
+        {"returned": ["last"]},
+        {"status": "GUESSED"},
+        {"status": ["CONVERGED"]},
+        {"solver": 3},
+        {"fingerprint": None},
+        {"n_examples": -1},
+        {"n_examples": 1.0},
+        {"n_examples": True},
+        {"oracle_calls": "7"},
+        {"oracle_calls": 2**63},
+        {"history": None},
+        {"history": {}},
+        {"history": [3]},
+        {"history": ["1234567"]},
+        {"history": [ROW[:-1]]},
+        {"history": [[*ROW, 1]]},
+        {"history": [["1", *ROW[1:]]]},
+        {"history": [[True, *ROW[1:]]]},
+        {"history": [[*ROW[:2], None, *ROW[3:]]]},
+        {"history": [[*ROW[:2], 2**63, *ROW[3:]]]},
+    ],
+)
+def test_certificates_that_make_no_sense_are_refused(stored, change, tmp_path):
+    refused(stored, tmp_path, certificate=change)
+
+
+def test_a_certificate_within_the_rules_is_accepted(stored, tmp_path):
+    header = deepcopy(stored[0])
+    header["certificate"].update(history=[ROW], passes=3, returned="earlier")
+    model, _ = load_chain(changed((header, stored[1]), tmp_path))
+    assert model.solution.history.oracle_calls.tolist() == [3]
+    assert "from an earlier check" in str(model.solution)
+
+
+# --- encoders -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stored():
+    file = read_model(STORED)
+    return file.header, file.arrays
+
+
+def refused(contents, folder, match=r"changed\.taut: ", arrays=None, **changes):
+    header = deepcopy(contents[0])
+    for name, change in changes.items():
+        header[name].update(change)
+    with pytest.raises(ModelFileError, match=match):
+        load_chain(changed((header, contents[1]), folder, arrays=arrays))
+
+
+@pytest.mark.parametrize("min_freq", [0, -1, True, 1.5, "1", None])
+def test_a_frequency_is_a_count(stored, min_freq, tmp_path):
+    refused(stored, tmp_path, encoder={"min_freq": min_freq})
+
+
+def test_an_attribute_is_there_once(stored, tmp_path):
+    codes = stored[1]["codes.0.0"].copy()
+    codes[1] = codes[0]
+    refused(stored, tmp_path, "there twice", {"codes.0.0": codes})
+
+
+def test_codes_are_whole_numbers(stored, tmp_path):
+    codes = stored[1]["codes.0.0"].astype(np.float64)
+    refused(stored, tmp_path, "whole numbers", {"codes.0.0": codes})
+
+
+def test_a_column_without_values_has_no_attributes(tmp_path):
+    path = tmp_path / "one.taut"
+    ChainSVM(template="w[0]", random_state=0).fit([["a", "a"]] * 2, [["x", "y"]] * 2).save(path)
+    header, arrays, _ = read_model(path)
+    nothing = np.zeros(0, np.uint8)
+    codes = np.zeros_like(arrays["codes.0.0"])  # the only code that there is
+    refused((header, arrays), tmp_path, "do not exist", {"values.0": nothing, "codes.0.0": codes})
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+PEAK = """
+import resource, sys
+from taut.chain_file import load_chain
+from taut.model_file import ModelFileError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load_chain(sys.argv[1])
+    print("loaded", end=" ")
+except ModelFileError:
+    print("refused", end=" ")
+unit = 1 if sys.platform == "darwin" else 1024
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
+"""
+
+
+def outcome_and_memory(path):
+    arguments = [sys.executable, "-c", PEAK, str(path)]
+    outcome, peak = subprocess.run(arguments, check=True, capture_output=True).stdout.split()
+    return outcome.decode(), int(peak)
+
+
+@pytest.fixture(scope="module")
+def of_matrices(tmp_path_factory):
+    path = tmp_path_factory.mktemp("matrices") / "model.taut"
+    X = [sparse.csr_array(np.eye(5)[[len(word) for word in x]]) for x in SENTENCES]
+    ChainSVM(random_state=0).fit(X, TAGS).save(path)
+    return tuple(read_model(path)[:2])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the module resource is of Unix")
+def test_small_files_take_little_memory(of_matrices, tmp_path):
+    most = chain_file.FREE_FEATURES
+    path = changed(of_matrices, tmp_path, header={"n_features": most})
+    # One array of 4 bytes per column, and 64 MiB for all else.
+    outcome, peak = outcome_and_memory(path)
+    assert outcome == "loaded"
+    assert peak < 4 * most + 2**26
+    path = changed(of_matrices, tmp_path, header={"n_features": most + 1})
+    assert outcome_and_memory(path)[0] == "refused"
+    labels = {"values": [f"l{k:05}" for k in range(10_000)], "as_arrays": True}
+    for wide in ["<U16384", "<U99999999"]:
+        path = changed(of_matrices, tmp_path, header={"labels": {**labels, "array_type": wide}})
+        outcome, peak = outcome_and_memory(path)
+        assert outcome == "refused"
+        assert peak < 2**26
+
+
+def test_columns_without_weights_cost_nothing_else(of_matrices, tmp_path):
+    narrow, _ = load_chain(changed(of_matrices, tmp_path))
+    wide, _ = load_chain(changed(of_matrices, tmp_path, header={"n_features": 100}))
+    assert wide.n_features == 100
+    assert np.array_equal(wide.w, narrow.w)
+    assert (wide.node_weights()[:5] != narrow.node_weights()).nnz == 0
+
+
+# --- saving ---------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_that_would_be_refused(of_matrices, tmp_path, monkeypatch):
+    model, _ = load_chain(changed(of_matrices, tmp_path, header={"n_features": 1000}))
+    path = tmp_path / "not_written.taut"
+    with monkeypatch.context() as patch:
+        patch.setattr(chain_file, "FREE_FEATURES", 999)
+        patch.setattr(chain_file, "FEATURES_PER_WEIGHT", 1)
+        with pytest.raises(ValueError, match=r"1000 features .* hash features to fewer"):
+            save_chain(model, path)
+    with monkeypatch.context() as patch:
+        patch.setattr(chain_header, "MOST_LABELS", 2)
+        with pytest.raises(ValueError, match="3 labels, a model file holds 2; pickle"):
+            save_chain(model, path)
+    wide = ChainSVM(random_state=0).fit([np.eye(3)], [np.array(["a", "b", "a"], "<U3000000")])
+    with pytest.raises(ValueError, match="labels in lists"):
+        wide.save(path)
+    assert not path.exists()
+
+
+def test_options_without_end_are_left_to_the_default(tmp_path):
+    trained(max_passes=np.inf).save(tmp_path / "m.taut")
+    again = taut.load(tmp_path / "m.taut")
+    assert again.max_passes == ChainSVM().max_passes
+    assert again.predict(SENTENCES) == TAGS
+
+
+def test_numpy_numbers_as_options_are_saved(tmp_path):
+    model, _ = load_chain(STORED)
+    options = {"tol": np.float32(0.125), "patience": np.int64(3), "time_limit": np.float64("nan")}
+    save_chain(model, tmp_path / "m.taut", options)
+    assert load_chain(tmp_path / "m.taut")[1]["options"] == {"tol": 0.125, "patience": 3}
+
+
+@pytest.mark.parametrize("of", [list, lambda part: np.array(part, object)])
+def test_numpy_numbers_as_labels_are_saved(of, tmp_path):
+    numbers = {"D": np.int64(3), "N": np.int64(1), "V": np.int64(2)}
+    y = [of([numbers[tag] for tag in tags]) for tags in TAGS]
+    clf = ChainSVM(template="w[0]", random_state=0).fit(SENTENCES, y)
+    clf.save(tmp_path / "m.taut")
+    for tags, truth in zip(taut.load(tmp_path / "m.taut").predict(SENTENCES), y, strict=True):
+        assert list(tags) == list(truth)
+        assert all(type(tag) is int for tag in tags)
+
+
+def test_labels_keep_the_width_of_their_arrays(tmp_path):
+    y = [np.array(tags, "<U7") for tags in TAGS]
+    ChainSVM(template="w[0]", random_state=0).fit(SENTENCES, y).save(tmp_path / "m.taut")
+    assert taut.load(tmp_path / "m.taut").classes_.dtype == "<U7"
+
+
+def test_a_long_history_is_thinned(stored, tmp_path):
+    model, _ = load_chain(STORED)
+    history = np.repeat(model.solution.history, 1 + 200_000 // len(model.solution.history))
+    history.passes = np.arange(len(history))
+    model = replace(model, solution=replace(model.solution, history=history.view(np.recarray)))
+    save_chain(model, tmp_path / "m.taut")
+    passes = load_chain(tmp_path / "m.taut")[0].solution.history.passes
+    assert len(passes) == chain_header.MOST_HISTORY
+    assert passes[0] == 0
+    assert passes[-1] == len(history) - 1
+    assert np.all(np.diff(passes) > 0)
+
+
+def test_the_date_of_training_outlives_saving(tmp_path):
+    model, header = load_chain(STORED)
+    assert model.trained == header["trained"]
+    save_chain(model, tmp_path / "m.taut")
+    assert read_model(tmp_path / "m.taut").header["trained"] == header["trained"]

@@ -6,6 +6,7 @@ what would be refused later is refused while the model is still there.
 """
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import fields
 from reprlib import repr as short  # what a file says may be long
@@ -18,6 +19,7 @@ from taut.solvers.solution import HISTORY, Solution, Status, describe
 
 MOST_LABELS = 10_000
 MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the longest
+LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
@@ -113,18 +115,21 @@ def unpacked_labels(packed: Any) -> LabelCodec:
     elif packed["array_type"] is None:
         codec = LabelCodec([object_array(values)])
     else:
-        codec = LabelCodec([np.array(values, _label_type(packed["array_type"], len(values)))])
+        kind = _label_type(packed["array_type"], len(values))
+        with np.errstate(over="ignore"):  # a number that is too large differs, see below
+            codec = LabelCodec([np.array(values, kind)])
     if codec.classes.tolist() != values:
         raise ValueError("its labels are repeated or not in order")
     return codec
 
 
 def _label_type(name: Any, n_labels: int) -> np.dtype:
-    kind = np.dtype(text(name))
     # Before memory is taken: the type says how wide a label is, and ten bytes can say any width.
-    if kind.kind not in "biufU" or n_labels * kind.itemsize > MOST_LABEL_BYTES:
-        raise ValueError(f"its {n_labels} labels are of the type {kind}")
-    return kind
+    if not LABEL_TYPE.fullmatch(text(name)) or (
+        n_labels * np.dtype(name).itemsize > MOST_LABEL_BYTES
+    ):
+        raise ValueError(f"its {n_labels} labels are of the type {short(name)}")
+    return np.dtype(name)
 
 
 # --- the certificate ----------------------------------------------------------------------------

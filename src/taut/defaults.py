@@ -4,12 +4,13 @@ The numbers were chosen by measurement on several data sets. This file imports n
 text needs it, and must not wait for numpy.
 """
 
-C = 0.3
+C = "scale"
+C_FACTOR = 6.0  # what "scale" divides by 1 + the mean of |x|^2
 LOSS = "hamming-sum"  # the number of wrong labels
 FEATURES = "auto"
 SOLVER = "averaged"
 TOL = 0.03
-MAX_PASSES = 50.0
+MAX_PASSES = 24.0
 MIN_FREQ = 1
 PATIENCE = 3
 SEED = 0

@@ -5,6 +5,7 @@ import sys
 
 from taut import _compile
 from taut.cli import warmup
+from taut.solvers.progress import say_compiling
 
 # Machine code in memory, by the types it is for, before and after the commands.
 COUNTING = """
@@ -71,10 +72,21 @@ def test_who_waits_for_the_first_compilation_is_told(taut, model, text, tmp_path
     assert taut("tag", "-m", model, text).err == ""
 
 
-def test_compilation_is_announced_once(capsys):
-    """By the command line before it reads, and not again by training."""
-    say_compiling.cache_clear()
-    say_compiling()
-    with announced_compilation(SimpleNamespace(is_compiled=True), wanted=True, after=0.0):
-        time.sleep(0.05)
-    assert capsys.readouterr().err.count("compiling") == 1
+class NoDelay:
+    """A timer that is quick."""
+
+    def __init__(self, seconds, function):
+        self.start, self.cancel = function, lambda: None
+
+
+def test_training_says_so_only_once(taut, text, tmp_path, monkeypatch):
+    """Before text is read, and not again when training itself is compiled."""
+    train = ("train", text, "-o", tmp_path / "m", "--template", "w[0]")
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setattr(_compile, "CACHE_DIRECTORY", tmp_path / "cache")
+    monkeypatch.setattr("threading.Timer", NoDelay)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    for contents in ("empty", "of other code"):
+        say_compiling.cache_clear()
+        assert taut(*train).err.count("compiling") == 1, contents
+        (tmp_path / "cache" / "code").touch()

@@ -26,10 +26,11 @@ def add_train(train: ArgumentParser) -> None:
     add = train.add_argument_group("model").add_argument
     add(
         "--C",
-        type=above(0.0),
+        type=lambda text: text if text == "scale" else above(0.0)(text),
         default=defaults.C,
         metavar="X",
-        help="weight of the loss against the regulariser (default %(default)s)",
+        help='weight of the loss against the regulariser, or "scale" (default): '
+        "6 / (1 + mean attributes per token)",
     )
     add(
         "--loss",

@@ -15,7 +15,7 @@ from scipy import sparse
 from taut import defaults
 from taut._atomic import check_writable
 from taut.chain_file import save_chain
-from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps
+from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.cli import INTERRUPTED, say
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import Labelled, Layout, guessed_format, name_of, read_labelled
@@ -172,7 +172,7 @@ def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> 
     return solve(
         problem,
         _solver(problem, options),
-        C=options.C,
+        C=scaled_C(options.C, problem),
         tol=options.tol,
         max_passes=options.max_passes,
         time_limit=options.time_limit,

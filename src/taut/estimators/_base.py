@@ -23,7 +23,7 @@ class StructuredEstimator(BaseEstimator):
     callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
     """
 
-    def _train(self, problem: Any, *, continues: bool, **validation: Any) -> Solution:
+    def _train(self, problem: Any, *, continues: bool, C: float, **validation: Any) -> Solution:
         """Solve; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
         if earlier is not None and self.solver == "auto":
@@ -33,7 +33,7 @@ class StructuredEstimator(BaseEstimator):
         return solve(
             problem,
             solver,
-            C=self.C,
+            C=C,
             bounds=self.bounds,
             tol=self.tol,
             max_passes=self.max_passes,

@@ -99,7 +99,7 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
             bias=self.bias,
             importance=weights,
         )
-        self._store(problem, self._train(problem, continues=continues))
+        self._store(problem, self._train(problem, continues=continues, C=self.C))
         self.classes_ = classes
         self._warn_if_unfinished()
         return self

@@ -65,7 +65,7 @@ class StructuredSVM(StructuredEstimator):
         problem = PythonProblem(self.model, X, y, weights)
         if continues:
             problem.recall(self._fitted)
-        self._store(problem, self._train(problem, continues=continues))
+        self._store(problem, self._train(problem, continues=continues, C=self.C))
         self._warn_if_unfinished()
         return self
 
