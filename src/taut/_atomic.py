@@ -34,7 +34,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # Not the whole name: with the rest it might be longer than a file system allows.
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
-        with _create(temporary, target, path) as file:
+        replaces = target.exists()
+        with _create(temporary, path, private=replaces) as file:
+            if replaces:
+                shutil.copymode(target, temporary)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -72,17 +75,13 @@ def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
         )
 
 
-def _create(temporary: Path, target: Path, path: str | os.PathLike[str]) -> BinaryIO:
-    replaces = target.exists()
-    # What replaces a private file is private from the beginning.
-    opener = partial(os.open, mode=0o600) if replaces else None
+def _create(temporary: Path, path: str | os.PathLike[str], private: bool) -> BinaryIO:
+    # What replaces a private file must not be open to others even while it is empty.
+    opener = partial(os.open, mode=0o600) if private else None
     try:
-        file = open(temporary, "xb", opener=opener)
+        return open(temporary, "xb", opener=opener)
     except PermissionError as error:
         raise _no_permission(temporary.parent, path) from error
-    if replaces:
-        shutil.copymode(target, temporary)
-    return file
 
 
 def _no_permission(folder: Path, path: str | os.PathLike[str]) -> PermissionError:

@@ -182,7 +182,7 @@ def test_a_checkpoint_of_another_run_is_refused(fails, taut, text, tmp_path):
     run = ("train", text, "-o", tmp_path / "m", "--template", "w[0]", "--quiet")
     checkpoint = ("--checkpoint", tmp_path / "c.npz")
     taut(*run, *checkpoint)
-    line = fails(*run, *checkpoint, "--resume", "--C", "3")
+    line = fails(*run, *checkpoint, "--resume", "--C", "7")
     assert "this run has another C; give another path, or no --resume to start anew" in line
 
 

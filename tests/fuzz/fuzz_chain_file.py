@@ -8,6 +8,7 @@ between them), ``name[place] = number`` a number of an array, ``name[:size]`` cu
 import json
 import os
 import re
+from contextlib import suppress
 from copy import deepcopy
 
 from fuzzing import fuzz, watched
@@ -19,7 +20,9 @@ with watched():
     from taut.chain_file import load_chain
     from taut.chain_model import Stacked
     from taut.model_file import ModelFileError, read_model, write_model
+    from taut.structures.constraints import ImpossibleConstraint
     from taut.text.columns import Columns
+    from taut.text.extract import TemplateEncoder
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"], ["cats", "sat"]]
 TAGS = [["B-X", "I-X", "O"], ["B-X", "I-X", "O"], ["B-X", "O"]]
@@ -88,9 +91,10 @@ def target(data: bytes) -> None:
     model, _ = load_chain(path)
     str(model.solution)  # whatever was accepted must be usable
     model.attribute_names()
-    text = Columns.from_sentences(SENTENCES)
-    if model.encoder is not None and type(model.encoder).__name__ == "TemplateEncoder":
-        model.decode(Stacked(model.encoder.transform(text), text.lengths))
+    if isinstance(model.encoder, TemplateEncoder) and not model.has_step_features:
+        text = Columns.from_sentences(SENTENCES)
+        with suppress(ImpossibleConstraint):  # labels that cannot begin a sequence, say
+            model.decode(Stacked(model.encoder.transform(text), text.lengths))
 
 
 os.makedirs(FOLDER, exist_ok=True)

@@ -138,8 +138,8 @@ def _split(columns: Columns, layout: Layout, path: str) -> tuple[Columns, Column
     number = -1 if layout.label_column is None else layout.label_column
     if layout.n_columns > width or not -width <= number < width:
         raise ValueError(
-            f"{name_of(path)}: there are {width} columns, but the labels should be in column {number} "
-            "(counted from 0); say where they are by --label-column"
+            f"{name_of(path)}: there are {width} columns, but the labels should be in "
+            f"column {number} (counted from 0); say where they are by --label-column"
         )
     if width == 1:
         raise ValueError(
