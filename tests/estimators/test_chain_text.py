@@ -289,3 +289,24 @@ def test_a_file_cannot_choose_where_a_later_run_writes(tmp_path):
     write_model(tmp_path / "model.taut", header, arrays)
     loaded = taut.load(tmp_path / "model.taut")
     assert (loaded.checkpoint, loaded.resume, loaded.template) == (None, False, "w[0]")
+
+
+def test_empty_sequences_have_empty_labellings():
+    clf = new().fit(STRINGS, TAGS)
+    assert clf.predict([]) == []
+    assert clf.predict([[], STRINGS[0], []]) == [[], TAGS[0], []]
+    assert clf.predict([[], STRINGS[0]], forced=[None, ["B-VP", None, None]])[1][0] == "B-VP"
+
+
+def test_arrays_of_objects_are_lists():
+    X = np.empty(len(DICTS), object)
+    X[:] = DICTS
+    clf = new().fit(X, TAGS)
+    assert clf.predict(X) == TAGS
+
+
+def test_a_scheme_in_which_the_labels_write_no_span_is_refused():
+    with pytest.raises(ValueError, match="no span can be written in IOBES with the labels"):
+        new(scheme="IOBES").fit(STRINGS, TAGS)
+    with pytest.raises(ValueError, match="scheme_in_training=True needs a scheme"):
+        new(scheme_in_training=True).fit(STRINGS, TAGS)

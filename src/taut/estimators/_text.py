@@ -15,6 +15,16 @@ from taut.text.extract import TemplateEncoder
 from taut.text.template import read_template
 
 
+def as_list(X: Any) -> Any:
+    """Arrays of Python objects, into which KFold idioms put sequences of dicts, as lists."""
+    return list(X) if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 else X
+
+
+def is_empty(x: Any) -> bool:
+    """Whether a sequence has no positions."""
+    return x.shape[0] == 0 if hasattr(x, "shape") and x.shape else x in ([], ())
+
+
 def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
     """What makes numbers of X; None if it holds numbers already."""
     if not isinstance(min_freq, int | np.integer) or min_freq < 1:

@@ -1,7 +1,7 @@
 """Sequence labelling."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from taut.chain_file import load_chain, save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.estimators._base import StructuredEstimator
 from taut.estimators._sequences import stack
-from taut.estimators._text import encoded, forced_numbers, new_encoder
+from taut.estimators._text import as_list, encoded, forced_numbers, is_empty, new_encoder
 from taut.labels import LabelCodec, check_labels
 from taut.losses import checked_weights, cost_matrix
 from taut.structures.chain import chain_problem
@@ -182,6 +182,7 @@ class ChainSVM(StructuredEstimator):
                 "warm_start: this model was loaded from a file, which holds its weights but not "
                 "the state of its training; fit it without warm_start, or resume a checkpoint"
             )
+        X = as_list(X)
         encoder = new_encoder(X, self.template, self.min_freq)
         stacked = stack(X) if encoder is None else encoded(encoder, X, learn=True)
         check_labels(y, stacked.lengths)
@@ -306,6 +307,8 @@ class ChainSVM(StructuredEstimator):
             raise ValueError(
                 f'loss={self.loss!r}; expected "hamming", "hamming-sum" or a cost matrix'
             )
+        if self.scheme_in_training and scheme is None:
+            raise ValueError('scheme_in_training=True needs a scheme, such as scheme="IOB2"')
         allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
         try:
             return chain_problem(
@@ -335,6 +338,7 @@ class ChainSVM(StructuredEstimator):
         self._fitted: Pairwise | None = problem
 
     def _stacked(self, X: Any) -> Stacked:
+        X = as_list(X)
         encoder = self._model.encoder
         if encoder is None:
             return stack(X, self.n_features_in_)
@@ -347,12 +351,26 @@ class ChainSVM(StructuredEstimator):
         label will do; None for a sequence without such.
         """
         check_is_fitted(self)
-        stacked = self._stacked(X)
         labels = self._model.labels
+        if isinstance(X, list | tuple):  # documents may be empty, and so may what is in them
+            filled = [i for i, x in enumerate(X) if not is_empty(x)]
+            if len(filled) < len(X) or not X:
+                return self._predict_filled(X, forced, filled)
+        stacked = self._stacked(X)
         numbers = self._model.decode(
             stacked, forced_numbers(forced, labels, stacked.lengths), self._n_threads()
         )
         return labels.decode(numbers, stacked.lengths)
+
+    def _predict_filled(self, X: Sequence[Any], forced: Any, filled: list[int]) -> list:
+        """Empty sequences have empty labellings."""
+        nothing: Any = self.classes_[:0] if self._model.labels.as_arrays else []
+        result: list[Any] = [nothing.copy() for _ in X]
+        if filled:
+            given = None if forced is None else [forced[i] for i in filled]
+            for i, labels in zip(filled, self.predict([X[i] for i in filled], given), strict=True):
+                result[i] = labels
+        return result
 
     def predict_single(self, x: Any, forced: Any = None) -> Any:
         """The best labelling of one sequence."""

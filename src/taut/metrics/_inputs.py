@@ -58,6 +58,11 @@ def join_columns(true: Column, predicted: Column, lengths: Any) -> Pair:
 
 def flatten(y: Any, name: str) -> tuple[list[Any], np.ndarray]:
     """All labels in one list, and the length of each sequence."""
+    if isinstance(y, Column):
+        raise TypeError(
+            f"{name} is a Column, which does not know where sequences end; use "
+            f"column.sequences(lengths), or span_report_from_codes"
+        )
     if isinstance(y, str | bytes | dict | set) or not hasattr(y, "__len__"):
         raise TypeError(f"{name} is a {type(y).__name__}; {EXPECTED}")
     parts = [part.tolist() if isinstance(part, np.ndarray | np.generic) else part for part in y]

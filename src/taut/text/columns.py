@@ -13,6 +13,17 @@ class Column(NamedTuple):
     codes: np.ndarray  # (n_tokens,) int32: which of the values each token has
     values: list[str]  # distinct, in order of first appearance
 
+    def sequences(self, lengths: np.ndarray) -> list[list[str]]:
+        """The values of all tokens, sentence by sentence: as ``predict`` returns labels.
+
+        >>> Column(np.array([0, 1, 0]), ["O", "B"]).sequences(np.array([2, 1]))
+        [['O', 'B'], ['O']]
+        """
+        ends = np.cumsum(lengths)
+        cuts = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+        labels = [self.values[code] for code in self.codes.tolist()]
+        return [labels[start:stop] for start, stop in cuts]
+
 
 class Columns(NamedTuple):
     """All tokens of all sentences: sentence i has ``lengths[i]`` of them.

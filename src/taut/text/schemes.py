@@ -199,7 +199,25 @@ def transitions(labels: Sequence[str], scheme: Scheme) -> Allowed:
     # What is before and after a sequence is outside every span, as O is.
     tags = parse_labels([*labels, OUTSIDE], scheme)
     agreed = (tags.right[:, None] & tags.left & tags.possible_links()) != 0
+    if not _some_span_can_be_written(agreed, tags):
+        raise ValueError(
+            f"no span can be written in {scheme.value} with the labels {', '.join(labels)} alone "
+            "(some of its prefixes are missing); is it another scheme?"
+        )
     return Allowed(agreed[-1, :-1], agreed[:-1, -1], agreed[:-1, :-1])
+
+
+def _some_span_can_be_written(agreed: np.ndarray, tags: Tags) -> bool:
+    """Whether a label of a span is on a way from the outside back to the outside.
+
+    The last row and column of ``agreed`` stand for the outside.
+    """
+    reached, returns = agreed[-1], agreed[:, -1]
+    for _ in range(len(agreed)):
+        reached = reached | agreed[reached].any(axis=0)
+        returns = returns | agreed[:, returns].any(axis=1)
+    in_span = tags.type >= 0
+    return bool(np.any(reached & returns & in_span) or not in_span.any())
 
 
 def borders(labels: Sequence[str], scheme: Scheme | None) -> Borders:
