@@ -6,7 +6,6 @@ the arrays fit together, because compiled code trusts them.
 
 import copy
 import os
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,7 @@ def save_chain(
         "encoder": _pack_encoder(encoder, arrays),
         "certificate": packed_solution(model.solution),
         "options": packed_options(options),
-        "trained": model.trained or datetime.now(UTC).isoformat(timespec="seconds"),
+        "trained": model.trained,
     }
     write_model(path, header, arrays)
 

@@ -5,7 +5,8 @@ scikit-learn, whose import would take longer than tagging a thousand sentences.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ class ChainModel:
     solution: Solution  # the weights and their certificate
     encoder: Encoder | None = None  # None: features are given as matrices
     scheme: Scheme | None = None
-    trained: str | None = None  # when, in a model that came from a file
+    trained: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
     def w(self) -> np.ndarray:

@@ -352,7 +352,7 @@ class ChainSVM(StructuredEstimator):
         """
         check_is_fitted(self)
         labels = self._model.labels
-        if isinstance(X, list | tuple):  # documents may be empty, and so may what is in them
+        if type(X) in (list, tuple):  # documents may be empty, and so may what is in them
             filled = [i for i, x in enumerate(X) if not is_empty(x)]
             if len(filled) < len(X) or not X:
                 return self._predict_filled(X, forced, filled)
@@ -399,7 +399,8 @@ class ChainSVM(StructuredEstimator):
         options = {
             name: value
             for name, value in self.get_params(deep=False).items()
-            if name not in OF_ONE_RUN and (value is None or isinstance(value, str | int | float))
+            if name not in OF_ONE_RUN
+            and (value is None or isinstance(value, str | int | float | np.number | np.bool_))
         }
         if isinstance(self._model.encoder, TemplateEncoder):
             # Its text, because the file it came from may not be where the model is loaded.
