@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pycrfsuite
-from conll import attribute_strings, chunk_f1, read, token_accuracy
+from conll import attribute_strings, chunk_f1, read
+
+from taut.metrics import token_accuracy
 
 # Averaged perceptron and passive-aggressive score better on the test set after ten iterations than
 # after CRFsuite's default of a hundred, at a tenth of the cost: ten is the rival to beat. L-BFGS
@@ -88,7 +90,7 @@ def run(algorithm: str, params: Mapping[str, float], data: Data) -> dict[str, An
         "precision": score.precision,
         "recall": score.recall,
         "f1": score.f1,
-        "token_accuracy": token_accuracy(data.test_tags, predicted),
+        "token_accuracy": 100.0 * token_accuracy(data.test_tags, predicted),
         "model_megabytes": model_megabytes,
         "tagged_sentences_per_second": len(predicted) / tag_seconds,
     }
