@@ -9,7 +9,7 @@ import pytest
 
 import taut as package
 from taut import ChainSVM
-from taut.cli import explained, main, options, printable
+from taut.cli import explained, main, memory, options, printable
 from taut.cli.parser import COMMANDS
 from taut.model_file import read_model, write_model
 from taut.solvers.named import SOLVERS
@@ -138,6 +138,10 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b"\tw=a\n", "--format attributes", "line 1: the line begins with a tab: its label is "
                                             "missing; if the file has no labels, say --unlabelled"),
         (b"@weight:0\nX\ta\nY\tb\n", "--format attributes", "all sample weights are zero"),
+        (b"X a b\nY b\n", "--format attributes", "no line has a tab; label and attributes are "
+                                                 "separated by tabs, not by blanks"),
+        (b"X\nY\n", "--format attributes", "text: no attribute in the whole file"),
+        (b"# one two\na X\n", "", "if lines that begin with # are comments, say --comment '#'"),
         (b"X\ta\nY\tb\n", "--format attributes --separator ,", "--separator is for columns, but"),
         (b"X\ta\nY\tb\n", "--format attributes --label-column 1", "--label-column is for columns"),
         (b"[]\n", "--format jsonl", "line 1: expected an object with"),
@@ -175,6 +179,11 @@ def test_wrong_held_out_text(fails, text, tmp_path):
     dev.write_text("it PRP\n")
     assert "there are 2 columns, but the labels should be in column 2" in fails(*run)
     dev.write_text("it PRP Pronoun\n")
+    assert fails(*run).endswith(
+        f"none of the labels in {dev} (such as 'Pronoun') is known to the model "
+        "(B-NP, B-VP, I-NP, O); see --label-column"
+    )
+    dev.write_text("it PRP Pronoun\nsleeps VBZ B-VP\n")
     assert "the label 'Pronoun' does not belong to any tagging scheme" in fails(*run)
 
 
@@ -227,7 +236,9 @@ def test_a_model_needs_what_it_was_trained_on(fails, taut, model, folder, tmp_pa
 def test_wrong_text_to_tag(fails, model, text, tmp_path):
     odd = tmp_path / "odd.txt"
     odd.write_text("it\n\n")
-    assert "the text has 1" in fails("tag", "-m", model, odd)
+    assert fails("tag", "-m", model, odd).endswith(
+        "odd.txt: there is 1 column (labels not counted), but the model's template needs 2"
+    )
     odd.write_text("it PRP _\n\n.  . NP\n\n")
     line = fails("tag", "-m", model, odd, "--forced-column", "2")
     assert "line 3: 'NP' is to be kept, but is not one of the labels B-NP, B-VP, I-NP, O" in line
@@ -239,6 +250,20 @@ def test_wrong_text_to_tag(fails, model, text, tmp_path):
     assert "does not exist; create it first" in fails(
         "tag", "-m", model, text, "-o", tmp_path / "no" / "x"
     )
+
+
+def test_the_model_is_not_overwritten_by_what_it_tags(fails, model, text):
+    before = model.read_bytes()
+    line = fails("tag", "-m", model, text, "-o", model)
+    assert line.endswith(f"{str(model)!r} would be overwritten, but the model is read from it")
+    assert model.read_bytes() == before
+
+
+def test_attributes_to_tag_are_separated_by_tabs(fails, taut, folder, tmp_path):
+    odd, model = tmp_path / "odd.txt", tmp_path / "m"
+    taut("train", folder / "train.crfsuite", "-o", model, "--quiet")
+    odd.write_text("\nB-NP w=it p=PRP\n")
+    assert "odd.txt, line 2: no line has a tab" in fails("tag", "-m", model, odd)
 
 
 def test_half_a_result_is_not_written_to_a_file(fails, model, tmp_path):
@@ -262,6 +287,12 @@ def test_wrong_text_to_evaluate(fails, model, text, tmp_path):
     odd = tmp_path / "odd.txt"
     odd.write_text("it PRP\n\n")
     assert "labels should be in column 2 (counted from 0)" in fails("eval", "-m", model, odd)
+    odd.write_text("it PRP PRON B-NP\n\n")
+    assert "(such as 'PRON') is known to the model (B-NP," in fails("eval", "-m", model, odd)
+    odd.write_text("it B-NP\n\n")
+    assert "odd.txt: there is 1 column (labels not counted), but the model's template needs 2" in (
+        fails("eval", "-m", model, odd, "--label-column", "1")
+    )
     assert "does not belong to IOE2" in fails("eval", "-m", model, text, "--strict", "IOE2")
     picture = tmp_path / "no" / "p.png"
     assert "does not exist" in fails("eval", "-m", model, text, "--plot", picture)
@@ -292,10 +323,33 @@ def test_memory_that_is_missing_has_a_remedy(fails, text, tmp_path, monkeypatch)
     monkeypatch.setattr("taut.cli.train.chain_problem", large)
     line = fails("train", text, "-o", tmp_path / "m", "--template", "w[0]")
     assert line.endswith(
-        "not enough memory (Unable to allocate 5 GiB); --features observed or --min-freq 2 need "
-        "less"
+        "not enough memory (Unable to allocate 5 GiB); fewer labels need less, and if attributes "
+        "are many, --features observed or --min-freq 2"
     )
-    assert explained(MemoryError()).startswith("not enough memory; --features")
+    assert explained(MemoryError()).startswith("not enough memory; fewer labels")
+
+
+def test_labels_whose_pairs_do_not_fit_in_memory_are_refused(fails, taut, tmp_path, monkeypatch):
+    """200 sentences of one token with a label of its own: 8 (200 * 200^2 + 200 * 200) bytes."""
+    text, model = tmp_path / "text", tmp_path / "m"
+    text.write_text("".join(f"L{i:03} X\n\n" for i in range(200)))
+    run = ("train", text, "-o", model, "--label-column", "0", "--quiet", "--max-passes", "1")
+    needed = 8 * (200**3 + 200**2)
+    monkeypatch.setattr("taut.cli.memory.memory_bytes", lambda: needed)
+    assert fails(*run).endswith(
+        "text: there are 200 labels (L000, L001, L002, L003, L004, ...); training takes 0.1 GB "
+        "of memory, most of it for pairs of labels in each sentence, and there are 0.1 GB; "
+        "is this the label column? see --label-column"
+    )
+    for enough in (2 * needed, None):
+        monkeypatch.setattr("taut.cli.memory.memory_bytes", lambda enough=enough: enough)
+        assert taut(*run).code == 0
+
+
+def test_the_memory_of_a_machine_may_not_be_known(monkeypatch):
+    assert memory.memory_bytes() > 2**20
+    monkeypatch.delattr("os.sysconf")
+    assert memory.memory_bytes() is None
 
 
 def test_values_of_a_wrong_type_are_wrong_input(fails, model, monkeypatch):

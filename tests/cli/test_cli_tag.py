@@ -157,6 +157,9 @@ def test_json_lines_get_their_labels_replaced(taut, trained, folder, given):
     assert answer == (
         '{"tokens": [{"w": "the", "p": "DT", "ü": 1}], "weight": 2, "labels": ["B-NP"]}\n'
     )
+    given('{"id": [7], "tokens": [{"w": "the", "p": "DT"}]}\n\n')  # other keys are echoed
+    answer = taut("tag", "-m", model).out
+    assert answer == '{"id": [7], "tokens": [{"w": "the", "p": "DT"}], "labels": ["B-NP"]}\n'
 
 
 def test_strings_in_json_lines_are_words(taut, trained, tmp_path):

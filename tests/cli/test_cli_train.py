@@ -13,8 +13,10 @@ from cli.sentences import ROWS, TAGS, columns
 import taut as package
 from taut import ChainSVM, defaults
 from taut.chain_file import load_chain
+from taut.cli.results import in_options
 from taut.metrics import span_f1
 from taut.model_file import read_model
+from taut.solvers import Status
 from taut.text.built_in_templates import BUILT_IN
 
 EXACT = ("--C", "1", "--tol", "1e-3")
@@ -354,3 +356,30 @@ def test_held_out_text_may_have_new_words_and_labels(taut, text, tmp_path):
 def test_the_convergence_is_drawn(taut, text, tmp_path, name, magic):
     train(taut, text, tmp_path, "--template", "chunking", "--plot", tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+# --- words of the command line --------------------------------------------------------------------
+
+
+def test_attribute_files_without_their_name_are_noted(taut, folder, tmp_path):
+    path, note = (
+        tmp_path / "text",
+        "looks like CRFsuite's attribute format; use --format attributes",
+    )
+    path.write_bytes((folder / "train.crfsuite").read_bytes())
+    run = ("train", path, "-o", tmp_path / "m")
+    assert note in taut(*run).err
+    for options in (("--quiet",), ("--format", "attributes"), ("--format", "columns")):
+        assert note not in taut(*run, *options).err
+    path.write_text((folder / "train.txt").read_text().replace(" ", "\t"))
+    assert note not in taut(*run).err
+
+
+def test_remedies_are_options(taut, text, tmp_path):
+    run = ("train", text, "-o", tmp_path / "m", "--tol", "0", "--template", "w[0]")
+    first = "stopped at --max-passes before reaching the tolerance; raise --max-passes or --tol"
+    assert first in taut(*run, "--max-passes", "1").out
+    assert first in taut("inspect", tmp_path / "m").out
+    for status in Status:
+        told = in_options(status.value)
+        assert not {"max_passes", "time_limit", "warm_start", "tol,"} & set(told.split())

@@ -22,6 +22,7 @@ OPTIONS = {
     'encoding="latin-1"': "--encoding latin-1",
     "labelled=False": "--unlabelled",
     "resume=False": "no --resume",
+    'comment="#"': "--comment '#'",
 }
 
 
@@ -80,7 +81,10 @@ def explained(error: BaseException) -> str:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError):
         details = f" ({error})" if str(error) else ""
-        return f"not enough memory{details}; --features observed or --min-freq 2 need less"
+        return (
+            f"not enough memory{details}; fewer labels need less, and if attributes are many, "
+            "--features observed or --min-freq 2"
+        )
     text = str(error) or type(error).__name__
     for in_python, here in OPTIONS.items():
         text = text.replace(in_python, here)

@@ -4,6 +4,7 @@ A template makes features of columns, other models take attributes as they are. 
 columns, attribute files attributes; JSON lines hold either, depending on who asks.
 """
 
+import os
 import re
 from argparse import Namespace
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.reading import read_attributes, read_columns
+from taut.text.reading.source import text_blocks
 
 
 class Labelled(NamedTuple):
@@ -64,6 +66,18 @@ def guessed_format(path: str) -> str:
     if known is None:
         return "columns"
     return "jsonl" if known[1].lower() == "jsonl" else "attributes"
+
+
+def looks_like_attributes(path: str, encoding: str) -> bool:
+    """Whether a file that is not named so seems to be CRFsuite's, by its first lines.
+
+    Tabs separate, and most fields after the first are like ``w=the`` or ``length:3``.
+    """
+    if not os.path.isfile(path):
+        return False  # what was read of a pipe could not be read again
+    lines = next(text_blocks(path, encoding)).lines()[:20]
+    fields = [field for line in lines for field in line.split("\t")[1:]]
+    return sum(bool(re.match(r"[^=:]+[=:].", field)) for field in fields) > len(fields) / 2
 
 
 def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
@@ -118,6 +132,37 @@ def read_labelled(path: str, layout: Layout, as_columns: bool | None) -> tuple[L
     )
     text, labels, layout = _split(columns, layout, path)
     return Labelled(text, labels), layout
+
+
+def check_known(labels: Column, classes: list[str], path: str, layout: Layout) -> None:
+    """Text of whose labels the model knows none was not read as it was meant."""
+    if set(labels.values).isdisjoint(classes):
+        option = "--label-column" if layout.format == "columns" else "--format"
+        raise ValueError(
+            f"none of the labels in {name_of(path)} (such as {labels.values[0]!r}) is known to the "
+            f"model ({few(classes)}); see {option}"
+        )
+
+
+def few(labels: list[str], most: int = 5) -> str:
+    """
+    >>> few(["B-NP", "I-NP", "O"], 2)
+    'B-NP, I-NP, ...'
+    """
+    return ", ".join(labels[:most] + ["..."] * (len(labels) > most))
+
+
+def check_width(text: Columns | Attributes, encoder: Any, path: str) -> None:
+    """The encoder would say so, too, but knows no file, and of a template to be chosen."""
+    if not isinstance(encoder, TemplateEncoder) or not isinstance(text, Columns):
+        return
+    needed, given = encoder.template.n_columns, len(text.columns)
+    if len(text.lengths) and given < needed:
+        raise ValueError(
+            f"{name_of(path)}: there {'is' if given == 1 else 'are'} {given} "
+            f"column{'s' * (given != 1)} (labels not counted), but the model's template needs "
+            f"{needed}"
+        )
 
 
 def name_of(source: str) -> str:

@@ -7,7 +7,14 @@ from typing import Any
 from taut.chain_file import load_chain
 from taut.chain_model import Stacked
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import Labelled, layout_of, read_labelled, wants_columns
+from taut.cli.data import (
+    Labelled,
+    check_known,
+    check_width,
+    layout_of,
+    read_labelled,
+    wants_columns,
+)
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.scoring import write_spans
 from taut.metrics import SpanReport, span_report_from_codes
@@ -22,9 +29,12 @@ def run(options: Namespace) -> int:
     layout = layout_of(model, header).changed(options)
     announce_compilation()
     data, _ = read_labelled(options.file, layout, wants_columns(model))
+    names = list(map(str, model.labels.classes.tolist()))
+    check_known(data.labels, names, options.file, layout)
+    check_width(data.text, model.encoder, options.file)
     rows = model.encoder.transform(data.text)  # type: ignore[union-attr, arg-type]
     numbers = model.decode(Stacked(rows, data.text.lengths), n_threads=options.threads)
-    predicted = Column(numbers, list(map(str, model.labels.classes.tolist())))
+    predicted = Column(numbers, names)
     report = _report(data, predicted, options.strict)
     if options.plot is not None:
         _plot(data.labels, predicted, options.plot)

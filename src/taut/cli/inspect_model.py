@@ -12,7 +12,7 @@ from scipy import sparse
 from taut.chain_file import unpack_chain
 from taut.chain_model import ChainModel
 from taut.cli import printable
-from taut.cli.results import certificate, file_size, history
+from taut.cli.results import certificate, file_size, history, in_options
 from taut.model_file import ModelFile, read_model
 from taut.text.extract import TemplateEncoder
 
@@ -128,7 +128,7 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
     ]
     if model.scheme is not None:
         lines.append(f"only labellings that are valid in {model.scheme.value} are predicted")
-    lines += ["", *str(model.solution).split("\n")]
+    lines += ["", *in_options(str(model.solution)).split("\n")]
     if facts["template"] is not None:
         statements = [line.strip() for line in facts["template"].split("\n")]
         lines += ["", "template", *(f"  {line}" for line in statements if line)]

@@ -29,7 +29,7 @@ def as_text(result: Result, options: Namespace) -> str:
     lines = [
         f"trained on {result.n_sequences} sentences, {result.n_tokens} tokens: "
         f"{result.n_attributes} attributes, {len(result.labels)} labels",
-        str(result.solution),
+        in_options(str(result.solution)),
     ]
     if result.metric is not None:
         checks = len(result.solution.history)
@@ -63,7 +63,7 @@ def certificate(solution: Solution) -> dict[str, Any]:
     """All that a solution says of itself, in plain values."""
     return {
         "status": solution.status.name,
-        "message": solution.status.value,
+        "message": in_options(solution.status.value),
         **{
             name: getattr(solution, name)
             for name in (
@@ -86,6 +86,25 @@ def history(solution: Solution) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+# What a solution advises in Python's terms, and what it is here.
+REMEDIES = {
+    "stopped at max_passes": "stopped at --max-passes",
+    "stopped at time_limit": "stopped at --time-limit",
+    "raise max_passes, raise tol, or lower C": "raise --max-passes or --tol, or lower --C",
+    "raise time_limit, raise tol, or lower C": "raise --time-limit or --tol, or lower --C",
+    "fit again with warm_start (or resume from a checkpoint) to go on": (
+        "a run with --checkpoint goes on with --resume"
+    ),
+}
+
+
+def in_options(text: str) -> str:
+    """What a solution says of itself, with options for parameters."""
+    for in_python, here in REMEDIES.items():
+        text = text.replace(in_python, here)
+    return text
 
 
 def note(solution: Solution, options: Namespace) -> str:

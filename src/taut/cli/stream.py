@@ -20,6 +20,8 @@ from taut.text.reading import (
     column_blocks,
     json_blocks,
 )
+from taut.text.reading.attribute_files import WITHOUT_TABS, is_without_tabs
+from taut.text.reading.source import FormatError
 
 
 class Piece(NamedTuple):
@@ -101,6 +103,8 @@ def _columns_answer(block: ColumnBlock, separator: str | None, labels: list[str]
 def _attribute_pieces(source: str, layout: Layout, labelled: bool) -> Iterator[Piece]:
     before = 1
     for block in attribute_blocks(source, encoding=layout.encoding, labelled=labelled):
+        if is_without_tabs(block.data):
+            raise FormatError(name_of(source), before + int(block.token_lines[0]), WITHOUT_TABS)
         answer = partial(_attributes_answer, block)
         yield Piece(block.data.attributes, before + block.token_lines, answer)
         before += len(block.lines)

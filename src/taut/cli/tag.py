@@ -13,7 +13,7 @@ from taut._atomic import atomic_write, check_writable
 from taut.chain_file import load_chain
 from taut.chain_model import ChainModel, Stacked
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import layout_of, name_of, wants_columns
+from taut.cli.data import check_width, layout_of, name_of, wants_columns
 from taut.cli.stream import Piece, pieces
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
@@ -25,6 +25,7 @@ FREE = "_"  # in a column of forced labels: any label will do
 def run(options: Namespace) -> int:
     if options.output is not None and not _is_device(options.output):
         check_writable(options.output)
+        _check_different(options.output, options.model)
     model, header = load_chain(options.model)
     layout = layout_of(model, header).changed(options)
     announce_compilation()
@@ -55,6 +56,7 @@ class Tagger:
         encoder, lengths = self.model.encoder, piece.text.lengths
         if not len(lengths):
             return []
+        check_width(piece.text, encoder, self.source)
         rows = encoder.transform(piece.text)  # type: ignore[union-attr, arg-type]
         try:
             numbers = self.model.decode(
@@ -88,6 +90,11 @@ class Tagger:
             self.done + error.example, error.position, error.forced, error.before, error.names
         )
         return FormatError(self.source, int(piece.lines[token]), str(in_all))
+
+
+def _check_different(output: str, model: str) -> None:
+    if os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model):
+        raise ValueError(f"{output!r} would be overwritten, but the model is read from it")
 
 
 def _is_device(path: str) -> bool:

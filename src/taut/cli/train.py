@@ -18,7 +18,17 @@ from taut.chain_file import save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.cli import INTERRUPTED, say
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import Labelled, Layout, guessed_format, name_of, read_labelled
+from taut.cli.data import (
+    Labelled,
+    Layout,
+    check_known,
+    check_width,
+    guessed_format,
+    looks_like_attributes,
+    name_of,
+    read_labelled,
+)
+from taut.cli.memory import check_memory
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
@@ -48,6 +58,7 @@ def run(options: Namespace) -> int:
     scheme = None if options.scheme is None else Scheme.parse(options.scheme)
     layout = Layout(options.format or guessed_format(options.file)).changed(options)
     announce_compilation()
+    _note_format(layout, options)
 
     wanted = None if template is None else True
     data, layout = read_labelled(options.file, layout, wanted)
@@ -67,6 +78,13 @@ def run(options: Namespace) -> int:
     metric = None if held_out is None else held_out.metric
     _tell(Result(solution, *size, codec.classes.tolist(), metric), options)
     return INTERRUPTED if solution.status is Status.INTERRUPTED else 0
+
+
+def _note_format(layout: Layout, options: Namespace) -> None:
+    if options.quiet or options.format is not None or layout.format != "columns":
+        return
+    if looks_like_attributes(options.file, layout.encoding):
+        say("note: this looks like CRFsuite's attribute format; use --format attributes")
 
 
 def _check_files(options: Namespace) -> None:
@@ -113,12 +131,14 @@ def _problem(
             f"{name_of(options.file)}: there is one label only, {classes[0]!r}; "
             "there is nothing to learn"
         )
+    check_memory(len(data.text.lengths), len(data.labels.codes), classes, options.file)
     allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
     rows = encoder.fit_transform(data.text)  # type: ignore[arg-type]
     if rows.shape[1] == 0:
+        often = f"occurs {options.min_freq} times; lower --min-freq"
         raise ValueError(
-            f"{name_of(options.file)}: no attribute occurs {options.min_freq} times; "
-            "lower --min-freq"
+            f"{name_of(options.file)}: no attribute "
+            f"{often if options.min_freq > 1 else 'in the whole file'}"
         )
     try:
         return chain_problem(
@@ -147,6 +167,8 @@ def _held_out(
     if options.dev is None:
         return None
     data, _ = read_labelled(options.dev, layout, isinstance(encoder, TemplateEncoder))
+    check_known(data.labels, codec.classes.tolist(), options.dev, layout)
+    check_width(data.text, encoder, options.dev)
     rows = encoder.transform(data.text)  # type: ignore[arg-type]
     metric = SPAN_F1 if write_spans(codec.classes.tolist()) else ACCURACY
     return HeldOut(Stacked(rows, data.text.lengths), data.labels, metric)

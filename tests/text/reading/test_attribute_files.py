@@ -217,6 +217,15 @@ def test_each_fault_is_located(text, line, problem):
 # ---- cost
 
 
+def test_blanks_in_place_of_tabs_are_recognised():
+    with pytest.raises(FormatError, match="no line has a tab; label and attributes are separated"):
+        read_attributes(io.StringIO("B-NP w=He p=PRP\nB-VP w=ran p=VBD\n"))
+    only_labels = read_attributes(io.StringIO("B-NP\nB-VP\n"))
+    assert only_labels.labels.values == ["B-NP", "B-VP"]
+    blank_in_a_label = read_attributes(io.StringIO("noun phrase\tw=He\n"))
+    assert blank_in_a_label.labels.values == ["noun phrase"]
+
+
 def test_memory_is_bounded_by_the_numbers_even_if_all_fields_differ(tmp_path):
     """Real values make every field distinct; 2.5 MB of text hold 0.6 MB of numbers."""
     rng = np.random.default_rng(0)

@@ -207,6 +207,15 @@ def test_a_wrong_number_of_columns_is_located(tmp_path):
         list(column_blocks(path))
 
 
+@pytest.mark.parametrize("text", ["# one two three\na B\n", "a B\n# one two three\n"])
+def test_a_comment_that_was_not_announced_is_recognised(text):
+    with pytest.raises(
+        FormatError, match='if lines that begin with # are comments, say comment="#"'
+    ):
+        read_columns(io.StringIO(text))
+    assert read_columns(io.StringIO(text), comment="#").lengths.tolist() == [1]
+
+
 def test_a_file_without_tokens_is_refused_but_its_stream_can_be_echoed():
     text = "# 1\n\n-DOCSTART-\n"
     with pytest.raises(FormatError, match="line 1: no token in the whole file"):

@@ -138,6 +138,13 @@ def test_tokens_may_be_nested_to_a_limit():
         read(nested(100_000))
 
 
+def test_other_keys_are_kept_without_a_meaning():
+    line = {"id": 3, "tokens": ["a"], "source": {"file": "x", "lines": [[1, 2], []]}}
+    [block] = json_blocks(io.StringIO(f"\n{json.dumps(line)}\n\n"))
+    assert block.objects == [line]
+    assert (block.tokens, block.labels, block.weights) == ([["a"]], [None], [1.0])
+
+
 def test_brackets_in_strings_are_not_nesting():
     assert read('{"tokens": ["' + "[" * 1000 + '"]}')[1] == [["[" * 1000]]
 
@@ -153,7 +160,8 @@ def test_an_error_can_be_raised_for_a_sequence_later():
         ('{"tokens": ["a"]', "not JSON: Expecting ',' delimiter at character 17"),
         ('["a"]', 'expected an object with "tokens"'),
         ('{"labels": ["a"]}', 'expected an object with "tokens"'),
-        ('{"tokens": ["a"], "id": 3}', "unknown key 'id'; the keys are tokens, labels, weight"),
+        ('{"tokens": ["a"], "id": ' + "[" * 30 + "]" * 30 + "}", "the value of 'id' has more than"),
+        ('{"tokens": ["a"], "id": 1, "id": 2}', "the key 'id' occurs twice in one object"),
         ('{"tokens": ["a"], "tokens": ["b"]}', "the key 'tokens' occurs twice in one object"),
         ('{"tokens": [{"a": 1, "b": 2, "a": 3}]}', "the key 'a' occurs twice"),
         ('{"tokens": [{"a": NaN}]}', "'NaN' is not a finite number"),

@@ -36,6 +36,8 @@ _ESCAPED_OR_COLON = re.compile(r"\\[\\:]|:")
 # ++ never tries again with fewer digits: a long line of them takes no longer to refuse.
 _NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?", re.ASCII)
 
+WITHOUT_TABS = "no line has a tab; label and attributes are separated by tabs, not by blanks"
+
 
 class LabelledAttributes(NamedTuple):
     attributes: Attributes
@@ -89,6 +91,8 @@ def read_attributes(
     data = builder.build()
     if not data.attributes.lengths.size:
         raise FormatError(block.path, 1, "no token in the whole file, only blank lines")
+    if is_without_tabs(data):
+        raise FormatError(block.path, 1, WITHOUT_TABS)
     return data
 
 
@@ -111,6 +115,13 @@ def attribute_blocks(
         builder = _Builder(labelled)
         token_lines = builder.add(block)
         yield AttributeBlock(builder.build(), block.lines(), token_lines)
+
+
+def is_without_tabs(data: LabelledAttributes) -> bool:
+    """Whether blanks seem to stand where tabs should: labels with blanks, and no attribute."""
+    if data.labels is None or data.attributes.names or not data.labels.values:
+        return False
+    return all(" " in label.strip(BLANKS) for label in data.labels.values)
 
 
 class _Builder:

@@ -27,6 +27,12 @@ MOST_COLUMNS = 1000
 # Begins a document in the files of CoNLL-2003.
 DOCUMENT = "-DOCSTART-"
 
+# Begins a comment in many files; but it can be a word, so comments are skipped only if asked for.
+MARK = "#"
+# What may be behind a wrong number of columns.
+MARK_HINT = f'if lines that begin with {MARK} are comments, say comment="{MARK}"'
+BLANKS_HINT = r"if fields contain blanks or are empty, give the separator, such as '\t'"
+
 # str.split without arguments cuts at these, too; here they are characters like any other.
 OTHER_SPACES = (
     "\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
@@ -170,6 +176,7 @@ class _Parser:
         self.comment = comment
         self.width = 0  # no token yet
         self.first_line = 0
+        self.first_is_marked = False
 
     def parse(self, block: TextBlock) -> _Part:
         text, comments = self._without_marks(block)
@@ -216,18 +223,19 @@ class _Parser:
         if not self.width:
             self.width = int(widths[0])
             self.first_line = block.line + int(token_lines[0])
+            self.first_is_marked = block.lines()[int(token_lines[0])].startswith(MARK)
             if self.width > MOST_COLUMNS:
                 raise block.error(
                     int(token_lines[0]), f"{self.width} columns; at most {MOST_COLUMNS} are read"
                 )
         wrong = np.flatnonzero(widths != self.width)
         if wrong.size:
-            found = int(widths[wrong[0]])
+            found, line = int(widths[wrong[0]]), int(token_lines[wrong[0]])
+            is_marked = self.first_is_marked or block.lines()[line].startswith(MARK)
             raise block.error(
-                int(token_lines[wrong[0]]),
+                line,
                 f"{found} column{'s' * (found != 1)}, but line {self.first_line} has {self.width}; "
-                "every token needs the same number (if fields contain blanks or are empty, give "
-                r"the separator, such as '\t')",
+                f"every token needs the same number ({MARK_HINT if is_marked else BLANKS_HINT})",
             )
 
 

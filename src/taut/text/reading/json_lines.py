@@ -1,7 +1,9 @@
 """JSON lines: one sequence per line, ``{"tokens": [...], "labels": [...], "weight": 2.5}``.
 
-Labels and weight may be missing. Tokens are all of one kind in the whole file: objects of features,
-lists of strings (names of attributes, or a row of columns), or strings (a single column).
+Labels and weight may be missing; the weight says how much a sequence counts in training, by default
+1. Other keys have no meaning here, and are kept for whoever writes the line again. Blank lines are
+skipped. Tokens are all of one kind in the whole file: objects of features, lists of strings (names
+of attributes, or a row of columns), or strings (a single column).
 """
 
 import json
@@ -23,8 +25,8 @@ from taut.text.reading.source import (
 Kind = Literal["features", "rows", "strings"]
 
 KEYS = ("tokens", "labels", "weight")
-# Levels of lists and objects in one token: enough for nested features, and safe to walk through by
-# recursion.
+# Levels of lists and objects in one token, or in the value of another key: enough for nested
+# features, and safe to walk through by recursion.
 DEEPEST_TOKEN = 20
 
 
@@ -36,7 +38,7 @@ class JsonBlock(NamedTuple):
     tokens: list[list[Any]]
     labels: list[list[str] | None]
     weights: list[float]  # 1 where a line gives none
-    objects: list[dict[str, Any]]  # each line as it was parsed
+    objects: list[dict[str, Any]]  # each line as it was parsed, other keys included
     line_numbers: list[int]  # of each sequence, from 1
 
     def error(self, sequence: int, problem: str) -> FormatError:
@@ -152,9 +154,6 @@ def _checked_kind(parsed: Any, line: str) -> Kind:
     """The kind of the tokens of a line that is as it should be."""
     if not isinstance(parsed, dict) or "tokens" not in parsed:
         raise Problem('expected an object with "tokens", such as {"tokens": ["He", "ran"]}')
-    for key in parsed:
-        if key not in KEYS:
-            raise Problem(f"unknown key {shown(key)}; the keys are {', '.join(KEYS)}")
     tokens = parsed["tokens"]
     kind = _kind(tokens)
     if "labels" in parsed:
@@ -164,7 +163,9 @@ def _checked_kind(parsed: Any, line: str) -> Kind:
         raise Problem(f"weight is {shown(weight)}; expected a number that is not negative")
     # Each token, and the three around them, open one bracket; strings may hold some, too.
     if line.count("[") + line.count("{") > len(tokens) + 3:
-        _check_depth(tokens)
+        _check_depth(tokens, "a token")
+    for key in parsed.keys() - KEYS:
+        _check_depth([parsed[key]], f"the value of {shown(key)}")
     return kind
 
 
@@ -191,13 +192,13 @@ def _check_labels(labels: Any, n_tokens: int) -> None:
         raise Problem(f"{len(labels)} labels for {n_tokens} tokens; expected as many")
 
 
-def _check_depth(tokens: list[Any]) -> None:
-    level = tokens
+def _check_depth(values: list[Any], what: str) -> None:
+    level = values
     for _ in range(DEEPEST_TOKEN):
         level = [part for value in level for part in _parts(value)]
         if not level:
             return
-    raise Problem(f"a token has more than {DEEPEST_TOKEN} lists or objects within each other")
+    raise Problem(f"{what} has more than {DEEPEST_TOKEN} lists or objects within each other")
 
 
 def _parts(value: Any) -> Any:
