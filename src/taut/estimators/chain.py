@@ -40,7 +40,7 @@ class ChainSVM(StructuredEstimator):
     ----------
     C : float or "scale"
         Weight of the training loss against the regulariser; larger fits closer. "scale" is
-        6 / (1 + mean of |x|^2 over positions): near the best on most data sets with the default
+        ``6 / (1 + mean of |x|^2 over positions)``: near the best on most data sets with the default
         loss, a good value to start a search from.
     loss : {"hamming-sum", "hamming"} or (K, K) array
         Number of wrong labels, their fraction, or the cost of every (true, other) pair of labels,
