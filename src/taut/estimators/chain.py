@@ -46,7 +46,7 @@ class ChainSVM(NamedWeights, StructuredEstimator):
     loss : {"hamming-sum", "hamming"} or (K, K) array
         Number of wrong labels, their fraction, or the cost of every (true, other) pair of labels,
         in the order of ``classes_``, summed over the sequence. With fractions, a label of a short
-        sequence weighs more than one of a long one: on eleven data sets that was never better.
+        sequence weighs more than one of a long one: on 17 tasks that was never better.
     class_weight : dict, "balanced" or None
         Cost of a mistake on each true label.
     bias, boundary : bool
