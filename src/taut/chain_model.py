@@ -111,7 +111,7 @@ def scaled_C(C: float | str, problem: Pairwise) -> float:
 
     Features a times as large ask for weights 1/a times as large, which C/a^2 finds. So C is a
     constant divided by 1 + mean |x|^2, the 1 for the bias; with the summed Hamming loss, the same
-    constant was within 0.2 points of the best on 17 tasks (``benchmarks/defaults.py``).
+    constant was within 0.2 points of the best on 17 test sets (``benchmarks/defaults.py``).
 
     >>> from taut.structures import chain_problem
     >>> scaled_C("scale", chain_problem(np.ones((5, 2)), [5], np.array([0, 1, 0, 1, 1]), 2))
