@@ -119,7 +119,7 @@ class Ordinal(NamedTuple):
             total += w[x.size + j]
         return total
 
-    def shift(problem, i, y, amount, scale, mu, delta):
+    def shift(problem, i, y, amount, scale, mu, delta, work):
         x = problem.rows[i]
         true, other = problem.truth[i], y[0]
         for j in range(true):

@@ -18,9 +18,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from taut.check import check_problem as check_problem
     from taut.estimators import ChainSVM as ChainSVM
+    from taut.estimators import GraphSVM as GraphSVM
     from taut.estimators import MulticlassSVM as MulticlassSVM
+    from taut.estimators import MultilabelSVM as MultilabelSVM
     from taut.estimators import StructuredSVM as StructuredSVM
     from taut.estimators import load as load
+    from taut.graphs import Graph as Graph
     from taut.python_problem import PythonProblem as PythonProblem
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
@@ -35,7 +38,10 @@ _HOME = {
     "Columns": "taut.text",
     "ChainSVM": "taut.estimators",
     "FrankWolfe": "taut.solvers",
+    "Graph": "taut.graphs",
+    "GraphSVM": "taut.estimators",
     "MulticlassSVM": "taut.estimators",
+    "MultilabelSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
     "Sequences": "taut.sequences",
     "Solution": "taut.solvers",

@@ -163,7 +163,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         n_examples=count(packed["n_examples"]),
         returned=text(packed["returned"], RETURNED),
         fingerprint=text(packed["fingerprint"]),
-        **{name: number(packed[name]) for name in NUMBERS},
+        **{name: number(packed[name]) for name in NUMBERS},  # type: ignore[arg-type]
     )
 
 

@@ -96,22 +96,26 @@ def both_modes(function: Callable) -> Callable:
     return register_jitable(error_model="numpy", _nrt=False)(function)
 
 
-def generic(function: Callable) -> Callable:
+def generic(function: Callable | None = None, *, optional: bool = False) -> Any:
     """Dispatch on the class of the first argument, at compile time where the caller is compiled.
 
-    The decorated function's body is never run: it documents the contract.
+    The decorated function's body is never run: it documents the contract. Of an ``optional`` one it
+    is what classes without such a method do.
     """
+    if function is None:
+        return functools.partial(generic, optional=optional)
     name = function.__name__
+    default = (function,) if optional else ()
 
     @functools.wraps(function)
     def dispatch(first, *rest):  # type: ignore[no-untyped-def]
-        return getattr(type(first), name)(first, *rest)
+        return getattr(type(first), name, *default)(first, *rest)
 
     options: Any = {"error_model": "numpy", "_nrt": False}
 
     @overload(dispatch, strict=False, jit_options=options)
     def choose(first, *rest):  # type: ignore[no-untyped-def]
-        return getattr(first.instance_class, name)
+        return getattr(first.instance_class, name, *default)
 
     return dispatch
 

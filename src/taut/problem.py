@@ -6,7 +6,7 @@ marginals mu_i of a distribution over labellings, and the problem decides how to
 *dual*): solvers never look inside. With H_i(y; w) = loss_i(y) + <w, phi_i(y) - phi_i(truth)>:
 
     scores, add_loss     prepare H_i(.; w) in the scratch memory ``work``
-    argmax               the max oracle: the best labelling and its value
+    argmax, attained     the max oracle: the best labelling and its value, or a bound on it
     label_value          H_i of one labelling
     block_value          H_i averaged over the current mu_i
     begin_change, add_corner, project, advance
@@ -55,6 +55,16 @@ def argmax(problem, w, i, work, y):
     """
 
 
+@generic(optional=True)
+def attained(problem, w, i, work, y, bound):
+    """The value of the labelling ``argmax`` has just written, where its own value was ``bound``.
+
+    They differ only if inference is approximate: then ``argmax`` returns an upper bound on the best
+    value, which the certificate needs, while a step needs the value of where it goes.
+    """
+    return bound
+
+
 @generic
 def label_value(problem, w, i, work, y):
     """Prepared score of labelling ``y`` minus the truth's."""
@@ -101,7 +111,7 @@ def margin(problem, w, i, y, work):
 
 
 @generic
-def shift(problem, i, y, amount, scale, mu, delta):
+def shift(problem, i, y, amount, scale, mu, delta, work):
     """Move ``amount`` of mu_i from the truth to y; delta -= scale * amount * Psi_i(e(y) - truth).
 
     Like ``margin``, costs only the places where y differs from the truth.

@@ -236,7 +236,7 @@ class PythonProblem:
     def margin(self, w, i, y, work):
         return 0.0 if y[0] == 0 else self._known[i][y[0]].psi.dot(w)
 
-    def shift(self, i, y, amount, scale, mu, delta):
+    def shift(self, i, y, amount, scale, mu, delta, work):
         if y[0] != 0:
             entry = self._known[i][y[0]]
             mu.psi[i] = mu.psi[i].combined(1.0, entry.psi, amount)

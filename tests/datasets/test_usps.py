@@ -33,7 +33,8 @@ def test_thousandths_become_the_published_decimals(path, tmp_path):
     ("change", "complaint"),
     [
         ({"without": ["y_test"]}, "y_test"),
-        ({"X_train_times_1000": np.array(["a"])}, "cannot read"),
+        ({"X_train_times_1000": np.array(["a"])}, "expected integers"),
+        ({"y_test": np.array([4, 10])}, "y_test has values 4 to 10, expected 0 to 9"),
         ({"y_train": np.zeros(4, dtype=np.uint8)}, r"\(3, 256\) do not match .* \(4,\)"),
         ({"X_test_times_1000": np.zeros((2, 64), dtype=np.int16)}, r"\(2, 64\) do not match"),
         ({"y_train": np.array([1, "two", 3.0], dtype=object)}, "allow_pickle=False"),

@@ -57,8 +57,8 @@ def change_and_project(problem, i, mu, keep, y, amount, scale, work, delta, step
 
 
 @compiled
-def shift_once(problem, i, y, amount, scale, mu, delta):
-    shift(problem, i, y, amount, scale, mu, delta)
+def shift_once(problem, i, y, amount, scale, mu, delta, work):
+    shift(problem, i, y, amount, scale, mu, delta, work)
 
 
 @compiled
@@ -183,7 +183,7 @@ def test_shift_moves_mass_from_the_truth_to_a_labelling(case, seed):
     i = int(rng.integers(problem.n))
     y = rng.integers(0, reference.K, len(reference.Y[i])).astype(np.int32)
     before = mu.copy()
-    shift_once(problem, i, y, 0.4, 2.0, mu, delta)
+    shift_once(problem, i, y, 0.4, 2.0, mu, delta, problem.new_work())
     difference = reference.phi(i, y) - reference.phi(i, reference.Y[i])
     change = as_vector(delta, problem)
     np.testing.assert_allclose(change, -2.0 * 0.4 * difference, rtol=0, atol=1e-12)

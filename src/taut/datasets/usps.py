@@ -7,6 +7,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from taut.datasets._arrays import check_integers, read_arrays
 from taut.datasets._files import find_file
 
 N_PIXELS = 256
@@ -35,19 +36,18 @@ def load_usps(
     ((7291, 256), (2007, 256))
     """
     path = find_file(data_home, "usps/usps.npz")
-    try:
-        # Opened here because np.load leaves a file that is not a whole zip archive open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X_train = arrays["X_train_times_1000"] / 1000.0
-            y_train = arrays["y_train"].astype(np.int64)
-            X_test = arrays["X_test_times_1000"] / 1000.0
-            y_test = arrays["y_test"].astype(np.int64)
-    except Exception as error:  # a damaged zip file fails in many ways; the remedy is the same
-        raise ValueError(f"{path}: cannot read the arrays ({error}); replace the file") from error
+    images_train, y_train, images_test, y_test = read_arrays(
+        path, "X_train_times_1000", "y_train", "X_test_times_1000", "y_test"
+    )
+    for name, images in (("X_train", images_train), ("X_test", images_test)):
+        check_integers(path, f"{name}_times_1000", images, -1000, 1000)
+    for name, digits in (("y_train", y_train), ("y_test", y_test)):
+        check_integers(path, name, digits, 0, 9)
+    X_train, X_test = images_train / 1000.0, images_test / 1000.0
     for X, y in ((X_train, y_train), (X_test, y_test)):
         if y.ndim != 1 or X.shape != (len(y), N_PIXELS):
             raise ValueError(
                 f"{path}: images of shape {X.shape} do not match digits of shape {y.shape}; "
                 f"expected (n, {N_PIXELS}) and (n,)"
             )
-    return X_train, y_train, X_test, y_test
+    return X_train, y_train.astype(np.int64), X_test, y_test.astype(np.int64)

@@ -3,10 +3,12 @@
 import os
 
 from taut.estimators.chain import ChainSVM
+from taut.estimators.graph import GraphSVM
 from taut.estimators.multiclass import MulticlassSVM
+from taut.estimators.multilabel import MultilabelSVM
 from taut.estimators.structured import StructuredSVM
 
-__all__ = ["ChainSVM", "MulticlassSVM", "StructuredSVM", "load"]
+__all__ = ["ChainSVM", "GraphSVM", "MulticlassSVM", "MultilabelSVM", "StructuredSVM", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> ChainSVM:

@@ -28,6 +28,7 @@ from taut.problem import (
     add_loss,
     advance,
     argmax,
+    attained,
     begin_change,
     block_value,
     forget,
@@ -181,9 +182,10 @@ def block_step(problem, state, options, i):
         for t in range(length(problem, i)):
             state.y[t] = found[t]
     else:
-        plus_value = argmax(problem, w, i, work, state.y)
+        bound = argmax(problem, w, i, work, state.y)
+        plus_value = attained(problem, w, i, work, state.y, bound)
         state.count[ORACLE_CALLS] += 1
-        set_gap(state.sampler.tree, i, weight(problem, i) * (plus_value - mean) / options.n)
+        set_gap(state.sampler.tree, i, weight(problem, i) * (bound - mean) / options.n)
         if options.keeps_corners:
             loss = label_loss(problem, i, state.y)
             plus, _ = insert(

@@ -1,6 +1,6 @@
 """Primal, dual and gap of a point, computed from scratch by one pass of the oracle.
 
-    primal(w)  = lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)
+    primal(w)  = lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)    (or an upper bound on max_y)
     dual(mu)   = 1/n sum_i s_i ell_i - lambda (<v, w> - |w|^2 / 2)      (v = w without bounds)
     gap        = 1/n sum_i s_i [max_y H_i(y; w) - H_i(mu_i; w)] = primal - dual
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import compiled, in_mode
-from taut.problem import add_loss, argmax, block_value, forget, length, scores
+from taut.problem import add_loss, argmax, attained, block_value, forget, length, scores
 
 
 class Point(NamedTuple):
@@ -37,13 +37,15 @@ class Certificate(NamedTuple):
 
 
 @compiled
-def oracle_range(problem, w, mu, work, y, first, last, best, mean, labels, label_at):
-    """Oracle value, value of mu_i and (if there is room for them) labels of the given blocks."""
+def oracle_range(problem, w, mu, work, y, first, last, best, reached, mean, labels, label_at):
+    """Oracle value, what its labelling attains, value of mu_i and (if there is room for them)
+    labels of the given blocks."""
     for i in range(first, last):
         scores(problem, w, i, work)
         add_loss(problem, i, work)
         mean[i] = block_value(problem, w, i, work, mu)
         best[i] = argmax(problem, w, i, work, y)
+        reached[i] = attained(problem, w, i, work, y, best[i])
         if labels.size > 0:
             for t in range(length(problem, i)):
                 labels[label_at[i] + t] = y[t]
@@ -61,7 +63,7 @@ class OraclePass:
         self.edges = np.linspace(0, n, n_threads + 1).astype(int)
         self.works = [problem.new_work() for _ in range(n_threads)]
         self.ys = [np.zeros(problem.longest, np.int32) for _ in range(n_threads)]
-        self.best, self.mean = np.zeros(n), np.zeros(n)
+        self.best, self.reached, self.mean = np.zeros(n), np.zeros(n), np.zeros(n)
         # Batch Frank-Wolfe wants the labellings too; label_at says where each one goes.
         self.label_at = np.zeros(0, np.int64) if label_at is None else label_at[:-1]
         self.labels = np.zeros(0 if label_at is None else label_at[-1], np.int32)
@@ -74,7 +76,7 @@ class OraclePass:
         def part(k: int) -> None:
             run(
                 self.problem, w, mu, self.works[k], self.ys[k], edges[k], edges[k + 1],
-                self.best, self.mean, self.labels, self.label_at,
+                self.best, self.reached, self.mean, self.labels, self.label_at,
             )  # fmt: skip
 
         if len(self.works) == 1:

@@ -103,8 +103,11 @@ def grown(corners: Corners) -> Corners:
     return corners._replace(**pool)
 
 
-def are_sound(corners: Corners, lengths: np.ndarray, n_states: int) -> bool:
-    """Whether arrays that came from a file form lists that compiled code may walk."""
+def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bool:
+    """Whether arrays that came from a file form lists that compiled code may walk.
+
+    ``n_states`` is None where labels are no numbers of states: nothing is looked up by them.
+    """
     slots, labels, products, largest = (int(value) for value in corners.used)
     pool = corners.alpha.size
     per_slot = ("following", "before", "loss", "used_at", "label_at", "rank", "gram_at")
@@ -115,7 +118,8 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int) -> bool:
         return False
     if labels > corners.labels.size or (has_gram and products > corners.gram.size):
         return False
-    if corners.labels.size and not 0 <= corners.labels.min() <= corners.labels.max() < n_states:
+    inside = n_states is None or np.all((corners.labels >= 0) & (corners.labels < n_states))
+    if not inside:
         return False
     visits, slot, block = np.zeros(slots, int), corners.head, np.arange(n)
     counted = np.zeros(n, int)

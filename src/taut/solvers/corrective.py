@@ -229,9 +229,9 @@ def store_block(problem, state, i, size, scale):
             loss_change += change * corners.loss[slot]
             # The changes sum to zero, so what each takes from the truth cancels.
             if plain:
-                shift(problem, i, y, change, scale, state.mu, state.direct)
+                shift(problem, i, y, change, scale, state.mu, state.direct, state.work)
             else:
-                shift(problem, i, y, change, scale, state.mu, state.delta)
+                shift(problem, i, y, change, scale, state.mu, state.delta, state.work)
     state.ell[i] += loss_change
     if not plain:
         move(state, state.delta, -1.0, 1.0, weight(problem, i) * loss_change)

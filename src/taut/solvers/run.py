@@ -62,7 +62,7 @@ class Run:
         problem, solver = self.problem, self.solver
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
-        lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
+        lower, upper = problem_bounds(problem, bounds)
         order = parsed(Order, solver.order, "order") if isinstance(solver, BCFW) else Order.CYCLIC
         return State(
             w=np.clip(v, lower, upper) if lower.size else v,
@@ -195,7 +195,7 @@ class Run:
         self.oracle_is_fresh = False
         step = in_mode(fw_step, self.problem)
         oracle = self.oracle
-        gain = float(self.importance @ (oracle.best - oracle.mean))
+        gain = float(self.importance @ (oracle.reached - oracle.mean))
         whole = dense_accumulator(np.zeros(self.problem.dim))
         step(self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole)
 
@@ -274,6 +274,26 @@ def with_more_room(state: State) -> State:
     """The same state with a larger pool of corners and scratch memory to match."""
     corners = grown(state.corners)
     return state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))
+
+
+def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
+    """The user's bounds together with those the structure cannot do without."""
+    lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
+    required = getattr(problem, "required_bounds", lambda: None)()
+    if required is None:
+        return lower, upper
+    if not lower.size:
+        return checked_bounds(required, problem.dim, problem.held_at_zero())
+    lower, upper = np.maximum(lower, required[0]), np.minimum(upper, required[1])
+    wrong = np.flatnonzero(lower > upper)
+    if wrong.size:
+        p = wrong[0]
+        raise ValueError(
+            f"the bounds of weight {p} leave nothing: it must lie between {required[0][p]} and "
+            f"{required[1][p]} for inference to be right, and bounds= limits it to at least "
+            f"{lower[p]} and at most {upper[p]}"
+        )
+    return lower, upper
 
 
 def checked_bounds(

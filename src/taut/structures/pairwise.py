@@ -210,7 +210,7 @@ class Pairwise(PairwiseArrays):
             differed = differs
         return total
 
-    def shift(problem, i, y, amount, scale, mu, delta):
+    def shift(problem, i, y, amount, scale, mu, delta, work):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
         n_states = problem.n_states

@@ -1,0 +1,105 @@
+"""Labels of nodes: some may be missing, and every node type has its own."""
+
+from typing import Any
+
+import numpy as np
+
+from taut.graphs import StackedGraphs
+from taut.labels import LabelCodec
+
+
+def is_labelled(labels: Any, missing: Any) -> np.ndarray:
+    """Which of all nodes have a label."""
+    known = [
+        part != missing
+        if isinstance(part, np.ndarray) and part.dtype != object
+        else np.array([label is not None and label != missing for label in part], bool)
+        for part in labels
+    ]
+    return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
+
+
+class NodeLabels:
+    """Numbers for the labels of each node type, and back."""
+
+    def __init__(
+        self, labels: Any, known: np.ndarray, node_type: np.ndarray | None, missing: Any
+    ) -> None:
+        """``known`` is of all nodes, ``node_type`` of those that have a label."""
+        parts = _known_parts(labels, known)
+        self.n_types = 1 if node_type is None else int(node_type.max()) + 1
+        self.codecs = [LabelCodec(_of_type(parts, node_type, k)) for k in range(self.n_types)]
+        for kind, codec in enumerate(self.codecs):
+            if len(codec.classes) == 0:
+                raise ValueError(f"no node of type {kind} has a label; number the types from 0")
+        if all(len(codec.classes) == 1 for codec in self.codecs):
+            raise ValueError(
+                f"the nodes have one label only, {self.codecs[0].classes[0]!r}; there is nothing "
+                f"to learn (None and missing_label={missing!r} mean that a label is not known)"
+            )
+
+    @property
+    def classes(self) -> Any:
+        return self.codecs[0].classes if self.n_types == 1 else [c.classes for c in self.codecs]
+
+    def same_classes(self, other: "NodeLabels") -> bool:
+        return [c.number for c in self.codecs] == [c.number for c in other.codecs]
+
+    def encode(self, labels: Any, known: np.ndarray, node_type: np.ndarray | None) -> np.ndarray:
+        parts = _known_parts(labels, known)
+        if node_type is None:
+            return self.codecs[0].encode(parts)
+        numbers = np.zeros(len(node_type), np.int32)
+        for kind, codec in enumerate(self.codecs):
+            numbers[node_type == kind] = codec.encode(_of_type(parts, node_type, kind))
+        return numbers
+
+    def checked_types(self, node_type: np.ndarray | None) -> np.ndarray | None:
+        """Node types of graphs to be labelled."""
+        if node_type is None and self.n_types > 1:
+            raise ValueError(
+                f"the model was fitted with {self.n_types} node types; give node_types"
+            )
+        if node_type is not None and node_type.max(initial=0) >= self.n_types:
+            raise ValueError(
+                f"there is a node of type {node_type.max()}, the model was fitted with types 0 to "
+                f"{self.n_types - 1}"
+            )
+        return node_type
+
+    def decode(self, numbers: np.ndarray, stacked: StackedGraphs) -> list:
+        if stacked.node_type is None or self.n_types == 1:
+            return self.codecs[0].decode(numbers, stacked.lengths)
+        names = [codec.classes.tolist() for codec in self.codecs]
+        flat = [names[kind][k] for kind, k in zip(stacked.node_type, numbers, strict=True)]
+        stop = np.cumsum(stacked.lengths)
+        return [flat[end - n : end] for n, end in zip(stacked.lengths, stop, strict=True)]
+
+
+def _known_parts(labels: Any, known: np.ndarray) -> list:
+    """The labels that are known, graph by graph, arrays as arrays."""
+    parts = []
+    at = 0
+    for part in labels:
+        mask = known[at : at + len(part)]
+        at += len(part)
+        if isinstance(part, np.ndarray):
+            parts.append(part[mask])
+        else:
+            parts.append([label for label, is_known in zip(part, mask, strict=True) if is_known])
+    return parts
+
+
+def _of_type(parts: list, node_type: np.ndarray | None, kind: int) -> list:
+    if node_type is None:
+        return parts
+    chosen = []
+    at = 0
+    for part in parts:
+        mask = node_type[at : at + len(part)] == kind
+        at += len(part)
+        if isinstance(part, np.ndarray):
+            chosen.append(part[mask])
+        else:
+            chosen.append([label for label, is_one in zip(part, mask, strict=True) if is_one])
+    return chosen

@@ -1,0 +1,213 @@
+"""Label sets: every example has any number of labels, and labels know of each other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from taut.decode import decode
+from taut.estimators._base import StructuredEstimator
+from taut.inference.methods import Method
+from taut.losses import checked_weights
+from taut.structures.graphs import label_edges, label_model, multilabel_problem
+
+
+class MultilabelSVM(ClassifierMixin, StructuredEstimator):
+    """Structured SVM for label sets, with scores for pairs of labels.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss against the regulariser.
+    edges : {"full", "tree", "none"} or (m, 2) array
+        Which pairs of labels have scores: all, the spanning tree of largest mutual information
+        (inference is then exact however many labels there are), none, or those listed.
+    pairwise : {"full", "symmetric", "potts", "associative"} or (n_basis, 2, 2) array
+        How the score of a pair depends on whether its labels are there.
+    attractive : bool
+        Keep pair weights non-negative; with ``pairwise`` "potts" or "associative" inference is then
+        exact, by minimum cut.
+    inference : str
+        "auto" chooses by the label graph: max-sum for a tree, all label sets if there are few,
+        else the LP relaxation by roof duality (see ``inference_``).
+    label_weight : (L,) array or None
+        Cost of a mistake on each label; default 1.
+    bias : bool
+        Give every label a bias.
+
+    The others are those of :class:`taut.ChainSVM`. The loss is the number of wrong labels.
+
+    Attributes
+    ----------
+    inference_, edges_ : what was chosen
+    coef_ : (L, n_features); half the score that a label's presence has over its absence
+    intercept_ : (L,)
+    pair_scores_ : (L, L) array; how much more two labels score if both or neither are there
+    solution_, w_, n_iter_, n_features_in_
+
+    Examples
+    --------
+    >>> from taut import MultilabelSVM
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[1, 1], [1, 1], [0, 0], [0, 0]])
+    >>> clf = MultilabelSVM(C=10, random_state=0).fit(X, Y)
+    >>> clf.predict([[0.2], [2.7]])
+    array([[1, 1],
+           [0, 0]])
+    """
+
+    edges_: np.ndarray
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        edges: Any = "full",
+        pairwise: Any = "full",
+        attractive: bool = False,
+        inference: str = "auto",
+        label_weight: ArrayLike | None = None,
+        bias: bool = True,
+        solver: Any = "auto",
+        averaging: bool = False,
+        tol: float = 1e-3,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        bounds: tuple | None = None,
+        callback: Callable | None = None,
+        warm_start: bool | str = False,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        resume: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ):
+        self.C = C
+        self.edges = edges
+        self.pairwise = pairwise
+        self.attractive = attractive
+        self.inference = inference
+        self.label_weight = label_weight
+        self.bias = bias
+        self.solver = solver
+        self.averaging = averaging
+        self.tol = tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.bounds = bounds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> "MultilabelSVM":
+        """Train on rows ``X``, dense or CSR, with indicators ``Y`` (n, L) of their labels."""
+        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        Y = _indicators(Y, X.shape[0])
+        weights = checked_weights(sample_weight, X.shape[0])
+        ends = label_edges(self.edges, Y)
+        if continues and not np.array_equal(ends, self.edges_):
+            raise ValueError("warm_start: the label graph differs from that of the last fit")
+        model = label_model(
+            Y.shape[1],
+            ends,
+            X.shape[1],
+            pairwise=self.pairwise,
+            bias=self.bias,
+            attractive=self.attractive,
+            by_feature=sparse.issparse(X),
+        )
+        problem = multilabel_problem(
+            model,
+            X,
+            Y,
+            node_weight=self._node_weights(Y),
+            normalize=False,
+            importance=weights,
+            inference=self.inference,
+        )
+        solution = self._train(problem, continues=continues, C=self.C)
+        self._graph_model, self.edges_ = model, ends
+        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+        self.inference_ = Method(problem.search.method).text
+        self._store(problem, solution)
+        self._warn_if_unfinished()
+        return self
+
+    def _node_weights(self, Y: np.ndarray) -> np.ndarray | None:
+        if self.label_weight is None:
+            return None
+        weight = np.asarray(self.label_weight, np.float64)
+        if weight.shape != (Y.shape[1],) or not np.all(np.isfinite(weight) & (weight >= 0)):
+            raise ValueError(
+                f"label_weight must be {Y.shape[1]} finite numbers, none of them negative; "
+                f"got {self.label_weight!r}"
+            )
+        return np.tile(weight, len(Y))
+
+    def _store(self, problem: Any, solution: Any) -> None:
+        super()._store(problem, solution)
+        model, n_labels = self._graph_model, len(problem.nodes.at)
+        coef, intercept, edge_coef = model.weights(solution.w)
+        self.coef_ = np.concatenate(coef)
+        self.intercept_ = np.concatenate(intercept)
+        self.pair_scores_ = np.zeros((n_labels, n_labels))
+        tables = model.pairwise_tables()
+        for (u, v), table, weight in zip(model.joins, tables, edge_coef, strict=True):
+            score = np.tensordot(weight[0], table, 1)
+            strength = score[0, 0] + score[1, 1] - score[0, 1] - score[1, 0]
+            self.pair_scores_[u, v] += strength
+            self.pair_scores_[v, u] += strength
+
+    def predict(self, X: Any, *, inference: str | None = None) -> np.ndarray:
+        """The best label set of every row, as indicators (n, L)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        problem = multilabel_problem(
+            self._graph_model,
+            X,
+            None,
+            inference=self.inference if inference is None else inference,
+        )
+        labels = decode(problem, self.w_, self._n_threads())
+        return labels.reshape(X.shape[0], -1).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _indicators(Y: Any, n: int) -> np.ndarray:
+    """Label indicators as an array of 0 and 1."""
+    Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
+    if Y.ndim != 2 or Y.shape[1] < 1:
+        raise ValueError(
+            f"Y has shape {Y.shape}; indicators (n_samples, n_labels) are expected: see "
+            "sklearn.preprocessing.MultiLabelBinarizer"
+        )
+    if len(Y) != n:
+        raise ValueError(f"X has {n} rows but Y has {len(Y)}")
+    outside = np.argwhere(~np.isin(Y, (0, 1)))
+    if outside.size:
+        i, label = outside[0]
+        raise ValueError(
+            f"Y[{i}, {label}] is {Y[i, label]!r}; 1 where an example has the label and 0 where not "
+            f"are expected (this is a {type_of_target(Y)} target)"
+        )
+    return Y.astype(np.int32)

@@ -1,0 +1,238 @@
+"""Graphs as people have them, checked and stacked into the arrays of a problem."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or a taut.Graph"
+
+
+class Graph(NamedTuple):
+    """One graph; plain tuples of its first two or three fields do as well.
+
+    ``edges`` numbers nodes from 0. Where scores depend on the direction of an edge
+    (``pairwise="full"``), its first node is the first state's. Types number kinds of nodes and
+    edges that have weights of their own. ``node_weights`` say how much a mistake at a node counts.
+    """
+
+    nodes: Any  # (n, d) array or sparse matrix
+    edges: Any  # (m, 2) integers
+    edge_features: Any = None  # (m, f) array or sparse matrix
+    node_types: Any = None  # (n,) integers
+    edge_types: Any = None  # (m,) integers
+    node_weights: Any = None  # (n,)
+
+
+class StackedGraphs(NamedTuple):
+    """All graphs, one after the other; edges number nodes within their graph."""
+
+    rows: Any
+    lengths: np.ndarray
+    ends: np.ndarray
+    n_edges: np.ndarray
+    edge_rows: Any  # None without edge features
+    node_type: np.ndarray | None
+    edge_type: np.ndarray | None
+    node_weight: np.ndarray | None
+
+    @property
+    def n_edge_features(self) -> int:
+        return 0 if self.edge_rows is None else self.edge_rows.shape[1]
+
+
+def stack_graphs(graphs: Any, name: str = "graphs") -> StackedGraphs:
+    """Check and join graphs.
+
+    >>> stacked = stack_graphs([(np.eye(2), [[0, 1]]), (np.ones((1, 2)), [])])
+    >>> stacked.lengths, stacked.n_edges
+    (array([2, 1]), array([1, 0]))
+    """
+    if isinstance(graphs, Graph) or not isinstance(graphs, Sequence | np.ndarray):
+        raise TypeError(f"{name} is a {type(graphs).__name__}; a list of graphs is expected")
+    if len(graphs) == 0:
+        raise ValueError(f"{name} is empty")
+    parts = [_as_graph(graph, f"{name}[{i}]") for i, graph in enumerate(graphs)]
+    nodes = [matrix(g.nodes, f"{name}[{i}]", "node") for i, g in enumerate(parts)]
+    lengths = np.array([x.shape[0] for x in nodes], np.int64)
+    empty = np.flatnonzero(lengths == 0)
+    if empty.size:
+        raise ValueError(f"{name}[{empty[0]}] has no nodes; leave it out")
+    ends = [_edges(g.edges, lengths[i], f"{name}[{i}]") for i, g in enumerate(parts)]
+    n_edges = np.array([len(e) for e in ends], np.int64)
+    return StackedGraphs(
+        _joined(nodes, name, "node"),
+        lengths,
+        np.concatenate(ends),
+        n_edges,
+        _edge_features(parts, n_edges, name),
+        _per_item(parts, "node_types", lengths, "nodes", np.int32, name),
+        _per_item(parts, "edge_types", n_edges, "edges", np.int32, name),
+        _per_item(parts, "node_weights", lengths, "nodes", np.float64, name),
+    )
+
+
+def _as_graph(graph: Any, place: str) -> Graph:
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, tuple | list) and len(graph) in (2, 3):
+        return Graph(*graph)
+    described = f"{type(graph).__name__}"
+    if isinstance(graph, tuple | list):
+        described += f" of {len(graph)} values"
+    raise TypeError(f"{place} is a {described}; {EXPECTED} is expected")
+
+
+def matrix(x: Any, place: str, kind: str) -> Any:
+    """A matrix of finite numbers with a row per node or edge, dense or CSR."""
+    if not sparse.issparse(x):
+        try:
+            x = np.asarray(x)
+            if np.iscomplexobj(x) or x.dtype.kind not in "biuf":
+                raise TypeError
+            x = x.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise TypeError(f"{kind} features of {place} are not a matrix of numbers") from None
+    if x.ndim != 2:
+        raise ValueError(
+            f"{kind} features of {place} have shape {x.shape}; one row per {kind} is expected"
+        )
+    x = x.tocsr().astype(np.float64, copy=False) if sparse.issparse(x) else x
+    values = x.data if sparse.issparse(x) else x
+    if np.all(np.isfinite(values)):
+        return x
+    row, column = np.argwhere(~np.isfinite(x.toarray() if sparse.issparse(x) else x))[0]
+    raise ValueError(
+        f"{kind} features of {place} have a value that is NaN or infinite at {kind} {row}, "
+        f"column {column}; replace it or leave the graph out"
+    )
+
+
+def _joined(parts: list[Any], name: str, kind: str) -> Any:
+    for i, x in enumerate(parts):
+        if x.shape[1] != parts[0].shape[1]:
+            raise ValueError(
+                f"{name}[{i}] has {x.shape[1]} features per {kind} but {name}[0] has "
+                f"{parts[0].shape[1]}"
+            )
+        if sparse.issparse(x) != sparse.issparse(parts[0]):
+            raise TypeError(f"{name}[{i}] and {name}[0] mix dense and sparse {kind} features")
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
+
+
+def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
+    ends = np.asarray(edges)
+    if ends.size == 0:
+        return np.zeros((0, 2), np.int32)
+    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+        raise ValueError(
+            f"the edges of {place} are an array of shape {ends.shape} and type {ends.dtype}; "
+            "integers of shape (number of edges, 2) are expected"
+        )
+    wrong = np.flatnonzero(((ends < 0) | (ends >= n_nodes)).any(axis=1))
+    if wrong.size:
+        u, v = ends[wrong[0]]
+        raise ValueError(
+            f"edge {wrong[0]} of {place} joins nodes {u} and {v}, but its {n_nodes} nodes are "
+            f"numbered 0 to {n_nodes - 1}"
+        )
+    loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    if loops.size:
+        raise ValueError(f"edge {loops[0]} of {place} joins node {ends[loops[0], 0]} with itself")
+    return ends.astype(np.int32)
+
+
+def _edge_features(parts: list[Graph], n_edges: np.ndarray, name: str) -> Any:
+    given = [i for i, g in enumerate(parts) if g.edge_features is not None]
+    if not given:
+        return None
+    matrices = []
+    # A graph without edges may leave its features out.
+    absent = [i for i, g in enumerate(parts) if g.edge_features is None and n_edges[i]]
+    if absent:
+        raise ValueError(
+            f"{name}[{absent[0]}] has no edge features but {name}[{given[0]}] has; give them for "
+            "all graphs or for none"
+        )
+    first = matrix(parts[given[0]].edge_features, f"{name}[{given[0]}]", "edge")
+    for i, g in enumerate(parts):
+        if n_edges[i] == 0:
+            kind = sparse.csr_array if sparse.issparse(first) else np.zeros
+            x = kind((0, first.shape[1]))
+        else:
+            x = matrix(g.edge_features, f"{name}[{i}]", "edge")
+        if x.shape[0] != n_edges[i]:
+            raise ValueError(
+                f"{name}[{i}] has {n_edges[i]} edges but {x.shape[0]} rows of edge features"
+            )
+        if x.shape[1] != first.shape[1]:
+            raise ValueError(
+                f"{name}[{i}] has {x.shape[1]} features per edge but {name}[{given[0]}] has "
+                f"{first.shape[1]}"
+            )
+        matrices.append(x)
+    return _joined(matrices, name, "edge")
+
+
+def _per_item(
+    parts: list[Graph], field: str, counts: np.ndarray, what: str, kind: type, name: str
+) -> np.ndarray | None:
+    """One number per node or edge; None if no graph has them."""
+    given = [getattr(graph, field) is not None for graph in parts]
+    if not any(given):
+        return None
+    values: list[np.ndarray] = []
+    for i, graph in enumerate(parts):
+        if not given[i]:
+            raise ValueError(
+                f"{name}[{i}] has no {field} but {name}[{given.index(True)}] has; give them for "
+                "all graphs or for none"
+            )
+        numbers = np.asarray(getattr(graph, field))
+        if numbers.shape != (counts[i],):
+            raise ValueError(
+                f"{field} of {name}[{i}] has shape {numbers.shape}, it has {counts[i]} {what}"
+            )
+        allowed = "iu" if kind is np.int32 else "iuf"
+        if numbers.size and (
+            numbers.dtype.kind not in allowed or not np.all(np.isfinite(numbers) & (numbers >= 0))
+        ):
+            raise ValueError(f"{field} of {name}[{i}] must be numbers that are not negative")
+        values.append(numbers.astype(kind))
+    return np.concatenate(values)
+
+
+def without_nodes(stacked: StackedGraphs, keep: np.ndarray) -> tuple[StackedGraphs, np.ndarray]:
+    """The same graphs without the nodes not kept and their edges; and which graphs are left."""
+    if keep.all():
+        return stacked, np.ones(len(stacked.lengths), bool)
+    graph_of = np.repeat(np.arange(len(stacked.lengths)), stacked.lengths)
+    lengths = np.bincount(graph_of[keep], minlength=len(stacked.lengths))
+    before = np.cumsum(lengths) - lengths
+    first = np.cumsum(stacked.lengths) - stacked.lengths
+    edge_graph = np.repeat(np.arange(len(stacked.lengths)), stacked.n_edges)
+    whole = stacked.ends + first[edge_graph][:, None]
+    kept_edge = keep[whole].all(axis=1)
+    number = np.cumsum(keep) - 1
+    ends = number[whole[kept_edge]] - before[edge_graph[kept_edge]][:, None]
+    left = lengths > 0
+
+    def part(values: Any, kept: np.ndarray) -> Any:
+        return None if values is None else values[kept]
+
+    return (
+        StackedGraphs(
+            stacked.rows[keep],
+            lengths[left],
+            ends.astype(np.int32),
+            np.bincount(edge_graph[kept_edge], minlength=len(lengths))[left],
+            part(stacked.edge_rows, kept_edge),
+            part(stacked.node_type, keep),
+            part(stacked.edge_type, kept_edge),
+            part(stacked.node_weight, keep),
+        ),
+        left,
+    )

@@ -1,0 +1,96 @@
+"""Which inference method a graph problem uses: what the user named, if it fits, or the best fit."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from taut.inference.maxsum import forest_order
+from taut.inference.methods import ATTRACTIVE_ONLY, Method, fitting_method, named_method
+from taut.structures.graphs.basis import ATTRACTIVE
+from taut.structures.graphs.model import GraphModel
+
+
+class Topology:
+    """The edges of all graphs, or those that all of them share."""
+
+    def __init__(
+        self,
+        pointer: np.ndarray,
+        states: np.ndarray,
+        ends: np.ndarray,
+        start: np.ndarray,
+        stop: np.ndarray,
+        shared: bool,
+    ):
+        self.pointer, self.states, self.ends = pointer, states, ends
+        self.start, self.stop = start, stop
+        self.different = min(len(start), 1) if shared else len(start)
+
+    def orders(self) -> Iterator[np.ndarray | None]:
+        """Of each different graph the order that max-sum needs, None if it has a cycle."""
+        sizes = np.diff(self.pointer)
+        for i in range(self.different):
+            n, m = int(sizes[i]), int(self.stop[i] - self.start[i])
+            # So many edges must close a cycle: no need to look for one.
+            yield None if m >= n else forest_order(n, self.ends[self.start[i] : self.stop[i]])
+
+    def order(self) -> np.ndarray:
+        """The orders of all graphs, which are forests."""
+        orders = [order for order in self.orders() if order is not None]
+        return np.concatenate([np.zeros(0, np.int32), *orders])
+
+    def cycle(self) -> int | None:
+        """The first graph that is not a forest."""
+        return next((i for i, order in enumerate(self.orders()) if order is None), None)
+
+    def bits(self) -> np.ndarray:
+        """log2 of the number of labellings of every graph."""
+        return np.add.reduceat(np.log2(self.states), self.pointer[:-1])
+
+
+def chosen_method(inference: str, model: GraphModel, topology: Topology) -> Method:
+    """The method of this name, or for "auto" the one that fits."""
+    if not isinstance(inference, str):
+        raise TypeError(f"inference={inference!r}; the name of a method is expected")
+    if inference == "auto":
+        return fitting_method(
+            is_forest=topology.cycle() is None,
+            n_states=int(topology.states.max()),
+            bits=float(topology.bits().max()),
+            attractive=model.attractive,
+        )
+    method = named_method(inference)
+    _check_fit(method, topology)
+    if method in ATTRACTIVE_ONLY and not model.attractive:
+        raise ValueError(
+            f"inference={inference!r} needs edges that are attractive whatever the weights: set "
+            f"attractive=True (non-negative edge weights), with pairwise one of {ATTRACTIVE}"
+        )
+    return method
+
+
+def _check_fit(method: Method, topology: Topology) -> None:
+    states, pointer = topology.states, topology.pointer
+    cycle = topology.cycle() if method is Method.MAX_SUM else None
+    if cycle is not None:
+        raise ValueError(
+            f'inference="max-sum" needs forests, but the edges of graph {cycle} close a cycle; '
+            'use "auto" or "message-passing"'
+        )
+    if method in (Method.GRAPH_CUT, Method.ROOF_DUALITY) and np.any(states != 2):
+        node = int(np.flatnonzero(states != 2)[0])
+        graph = int(np.searchsorted(pointer, node, "right")) - 1
+        raise ValueError(
+            f"inference={method.text!r} is for two states per node, node {node - pointer[graph]} "
+            f'of graph {graph} has {states[node]}; use "auto" or "message-passing"'
+        )
+    if method is Method.EXHAUSTIVE and topology.bits().max() > MOST_BITS:
+        i = int(topology.bits().argmax())
+        raise ValueError(
+            f'inference="exhaustive" would try 2^{topology.bits()[i]:.0f} labellings of graph {i}; '
+            'use "auto"'
+        )
+
+
+# Beyond so many labellings, one oracle call would take longer than most people wait.
+MOST_BITS = 24

@@ -1,0 +1,127 @@
+"""Feature rows of nodes or edges, dense or CSR behind one type.
+
+One type, not two: every kernel is compiled once, and the test which of the two it is costs nothing
+beside the row. A weight vector meets a row with a stride, so that weights may be stored label by
+label (dense rows: contiguous dot products) or feature by feature (sparse rows: one cache line holds
+the weights of many labels).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from taut._compile import compiled
+from taut.accumulator import push
+from taut.structures.features import dot
+
+
+class Rows(NamedTuple):
+    dense: np.ndarray  # (rows, features), or (0, 0)
+    indptr: np.ndarray  # of a CSR matrix; (1,) if dense
+    indices: np.ndarray
+    data: np.ndarray
+    n_features: int
+    n_rows: int
+
+    @property
+    def is_sparse(rows) -> bool:
+        return rows.indptr.size > 1 or (rows.n_features > 0 and rows.dense.shape[1] == 0)
+
+    def arrays(rows, count: int) -> tuple[np.ndarray, ...]:
+        """What describes the first ``count`` rows."""
+        if rows.indptr.size == 1:
+            return (rows.dense[:count],)
+        entries = rows.indptr[count]
+        return rows.indptr[: count + 1], rows.indices[:entries], rows.data[:entries]
+
+    def lengths(rows) -> np.ndarray:
+        """Stored entries of every row."""
+        if rows.indptr.size > 1:
+            return np.diff(rows.indptr)
+        return np.full(rows.n_rows, rows.dense.shape[1])
+
+
+def as_rows(values: Any) -> Rows:
+    """Wrap a matrix with one row per node or edge.
+
+    >>> as_rows(np.eye(3)).n_features
+    3
+    """
+    if isinstance(values, Rows):
+        return values
+    if sparse.issparse(values):
+        values = values.tocsr()
+        if not values.has_canonical_format:
+            values = values.copy()
+            values.sum_duplicates()
+        return Rows(
+            np.zeros((0, 0)),
+            _writable(values.indptr, np.int64),
+            _writable(values.indices, np.int32),
+            _writable(values.data, np.float64),
+            values.shape[1],
+            values.shape[0],
+        )
+    dense = _writable(values, np.float64)
+    return Rows(
+        dense,
+        np.zeros(1, np.int64),
+        np.zeros(0, np.int32),
+        np.zeros(0),
+        dense.shape[1],
+        dense.shape[0],
+    )
+
+
+def _writable(values: Any, kind: type) -> np.ndarray:
+    # numba would compile everything once more for read-only arrays.
+    return np.require(values, kind, ["C", "W"])
+
+
+@compiled
+def combine_row(rows, r, w, at, feature_stride, basis_stride, out):
+    """out[b] = sum_f x_rf w[at + f * feature_stride + b * basis_stride]."""
+    if rows.indptr.size > 1:
+        out[:] = 0.0
+        for position in range(rows.indptr[r], rows.indptr[r + 1]):
+            value = rows.data[position]
+            start = at + rows.indices[position] * feature_stride
+            for b in range(out.size):
+                out[b] += value * w[start + b * basis_stride]
+    elif feature_stride == 1:
+        x = rows.dense[r]
+        for b in range(out.size):
+            start = at + b * basis_stride
+            out[b] = dot(x, w[start : start + x.size])
+    else:
+        out[:] = 0.0
+        x = rows.dense[r]
+        for f in range(x.size):
+            start = at + f * feature_stride
+            for b in range(out.size):
+                out[b] += x[f] * w[start + b * basis_stride]
+
+
+@compiled
+def push_row(rows, r, amount, at, stride, delta):
+    """delta[at + f * stride] += amount * x_rf."""
+    if rows.indptr.size == 1:
+        x = rows.dense[r]
+        for f in range(x.size):
+            push(delta, at + f * stride, amount * x[f])
+    else:
+        for position in range(rows.indptr[r], rows.indptr[r + 1]):
+            push(delta, at + rows.indices[position] * stride, amount * rows.data[position])
+
+
+@compiled
+def add_row_to(rows, r, amount, at, stride, out):
+    """The same, added to a vector."""
+    if rows.indptr.size == 1:
+        x = rows.dense[r]
+        for f in range(x.size):
+            out[at + f * stride] += amount * x[f]
+    else:
+        for position in range(rows.indptr[r], rows.indptr[r + 1]):
+            out[at + rows.indices[position] * stride] += amount * rows.data[position]
