@@ -167,7 +167,7 @@ class GraphSVM(StructuredEstimator):
         self._labels, self._graph_model = node_labels, model
         self.classes_ = node_labels.classes
         self.n_features_in_ = model.n_features
-        self.inference_ = Method(problem.search.method).text
+        self.inference_ = Method(problem.method).text
         self._store(problem, solution)
         self._warn_if_unfinished()
         return self

@@ -140,7 +140,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         solution = self._train(problem, continues=continues, C=self.C)
         self._graph_model, self.edges_ = model, ends
         self.classes_ = [np.array([0, 1])] * Y.shape[1]
-        self.inference_ = Method(problem.search.method).text
+        self.inference_ = Method(problem.method).text
         self._store(problem, solution)
         self._warn_if_unfinished()
         return self
@@ -158,7 +158,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def _store(self, problem: Any, solution: Any) -> None:
         super()._store(problem, solution)
-        model, n_labels = self._graph_model, len(problem.nodes.at)
+        model, n_labels = self._graph_model, len(problem.arrays.nodes.at)
         coef, intercept, edge_coef = model.weights(solution.w)
         self.coef_ = np.concatenate(coef)
         self.intercept_ = np.concatenate(intercept)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import both_modes, compiled
 
 # Newton's method finds the threshold of a projection in at most as many steps as there are
 # entries; a handful in practice. The bound is for rounding errors.
@@ -31,7 +31,7 @@ class Model(NamedTuple):
 # --- bound ---------------------------------------------------------------------------------------
 
 
-@compiled
+@both_modes
 def add_messages(model, messages, score):
     """score[t] := theta[t] + what the edges of t send to it."""
     for t in range(model.n):
@@ -44,7 +44,7 @@ def add_messages(model, messages, score):
                 score[t, k] += messages[e, side, k]
 
 
-@compiled
+@both_modes
 def dual_bound(model, messages, score):
     """The bound of these messages; ``score`` becomes theta + Σ messages."""
     add_messages(model, messages, score)
@@ -122,7 +122,7 @@ def marginals_of_table(table, of_u, of_v):
         of_u[k] = total
 
 
-@compiled
+@both_modes
 def _make_consistent(table, of_u, of_v, rows, columns):
     """Change a packed table until its row sums are ``of_u`` and its column sums ``of_v``.
 
@@ -155,7 +155,7 @@ def _make_consistent(table, of_u, of_v, rows, columns):
                 table[k * n_v + other] += share * columns[other]
 
 
-@compiled
+@both_modes
 def make_feasible(model, nodes, tables, rows):
     """Turn nodes and packed tables into a point of the polytope; returns its value."""
     value = 0.0
@@ -179,7 +179,7 @@ def make_feasible(model, nodes, tables, rows):
     return value
 
 
-@compiled
+@both_modes
 def write_point(model, nodes, tables, node, edge):
     """Unpack the tables of a point; entries of states that do not exist are left alone."""
     for t in range(model.n):

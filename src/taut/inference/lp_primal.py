@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import both_modes, compiled
 from taut.inference.local_polytope import add_messages, marginals_of_table, simplex_threshold
 
 # Restart when the residual has fallen to the first share; or to the second, and grows again; or
@@ -69,7 +69,7 @@ def new_saddle_work(max_nodes, max_edges, n_states):
 # --- one step -----------------------------------------------------------------------------------
 
 
-@compiled
+@both_modes
 def _node_steps(model, work):
     """node_next := T(node); returns the squared residual in the norm of the step lengths."""
     residual = 0.0
@@ -96,7 +96,7 @@ def _node_steps(model, work):
     return residual
 
 
-@compiled
+@both_modes
 def _ascend(pair, edge, to_u, to_v, tau, table):
     """table := edge + tau · (pair − messages), packed."""
     n_v = to_v.size
@@ -119,13 +119,13 @@ def _extrapolate(table, threshold, edge):
     return moved
 
 
-@compiled
+@both_modes
 def _mix(now, anchor, reflected, weight):
     for i in range(now.size):
         now[i] = weight * reflected[i] + (1.0 - weight) * anchor[i]
 
 
-@compiled
+@both_modes
 def _message_step(now, after, anchor, node, node_next, of_edge, sigma, weight):
     """Messages against the disagreement, then mixed; returns the squared residual."""
     residual = 0.0
@@ -137,7 +137,7 @@ def _message_step(now, after, anchor, node, node_next, of_edge, sigma, weight):
     return residual
 
 
-@compiled
+@both_modes
 def _edge_steps(model, weight, keep, work):
     """Edges and messages := mixtures of reflection and anchor; T is kept in ``..._next``."""
     omega = work.omega[0]
@@ -168,7 +168,7 @@ def _edge_steps(model, weight, keep, work):
     return residual
 
 
-@compiled
+@both_modes
 def saddle_step(model, since, keep, work):
     """One step, ``since`` steps after the anchor was dropped; returns ‖T(z) − z‖.
 
@@ -188,7 +188,7 @@ def saddle_step(model, since, keep, work):
 # --- start and restart --------------------------------------------------------------------------
 
 
-@compiled
+@both_modes
 def start_saddle(model, messages, work):
     """The uniform point with the given messages, those left by a sweep.
 
@@ -221,7 +221,7 @@ def start_saddle(model, messages, work):
         work.omega[i] = total / model.m if total > 0.0 else 1.0
 
 
-@compiled
+@both_modes
 def _start_nodes(model, work):
     """Uniform, but isolated nodes get their best state at once."""
     for t in range(model.n):
@@ -237,7 +237,7 @@ def _start_nodes(model, work):
             work.node_anchor[t, k] = value
 
 
-@compiled
+@both_modes
 def restart_is_due(residual, first, last, since, steps):
     """Whether to drop the anchor: the residual now, at the anchor and a step ago."""
     return (
@@ -247,7 +247,7 @@ def restart_is_due(residual, first, last, since, steps):
     )
 
 
-@compiled
+@both_modes
 def _drop(now, anchor, after):
     """now := anchor := after; returns the squared distance from the old anchor."""
     distance = 0.0
@@ -258,7 +258,7 @@ def _drop(now, anchor, after):
     return distance
 
 
-@compiled
+@both_modes
 def drop_anchor(model, work):
     """Restart from T(z), all of it kept by the last step, and adapt omega."""
     primal, dual = 0.0, 0.0

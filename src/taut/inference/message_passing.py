@@ -20,10 +20,12 @@ reached. They converge to the optimum of the relaxation and yield fractional poi
 a copy of the messages is swept once (that sharpens the bound), and the marginals are repaired to a
 point of the polytope.
 
-How it was chosen: on complete graphs with 14 and 30 binary nodes sweeps alone leave a gap that the
-steps close to 1e-6 in less than a hundred; on superpixel graphs with 8 states sweeps alone mostly
-suffice, and after small changes of the scores one of them does. The benchmark ``inference.py`` has
-the figures. Scores must be finite. Cost of a round: proportional to nodes + edges.
+How it was chosen, by measurement (``benchmarks/inference.py``): on superpixel graphs with 8 states
+sweeps close a gap of 1e-4 mostly alone, and one does after small changes of the scores; where they
+stall for good (random pair scores) 600 steps suffice. On complete graphs with 14 and 30 binary
+nodes the optimum is fractional, and some 90 steps reach 1e-6. Starting the steps from the best
+labelling instead of the uniform point gains nothing. Scores must be finite. The cost of a round is
+proportional to nodes + edges.
 
 Reference: V. Kolmogorov, "Convergent tree-reweighted message passing for energy minimization",
 2006, and "A new look at reweighted message passing", 2015.
@@ -33,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import both_modes, compiled
 from taut.inference.incidence import Incidence, fill_incidence, new_incidence
 from taut.inference.local_polytope import Model, dual_bound, make_feasible, write_point
 from taut.inference.lp_primal import (
@@ -47,8 +49,8 @@ from taut.inference.lp_primal import (
 from taut.inference.rounding import improve_labelling
 
 # Phase 2 begins when a sweep closes less than this share of the gap.
-STALLED = 0.03
-# Bound and value are computed after so many steps, and at restarts: they cost two or three steps.
+STALLED = 0.01
+# Bound and value are computed after so many steps: they cost as much as two or three.
 LOOK_EVERY = 20
 
 
@@ -73,72 +75,89 @@ def new_message_work(max_nodes, max_edges, n_states):
 # --- phase 1: sweeps ----------------------------------------------------------------------------
 
 
-@compiled
-def _collect(table, to_u, to_v, side):
+@both_modes
+def _collect(model, messages, e, side):
     """Send all an edge has to one side: its maxima over the other one become zero."""
+    table, to_u, to_v = model.pair[e], messages[e, 0], messages[e, 1]
+    n_u, n_v = model.states[model.ends[e, 0]], model.states[model.ends[e, 1]]
     if side == 0:
-        for k in range(to_u.size):
+        for k in range(n_u):
             best = -np.inf
-            for other in range(to_v.size):
+            for other in range(n_v):
                 best = max(best, table[k, other] - to_v[other])
             to_u[k] = best
     else:
-        for other in range(to_v.size):
+        for other in range(n_v):
             to_v[other] = -np.inf
-        for k in range(to_u.size):
-            for other in range(to_v.size):
+        for k in range(n_u):
+            for other in range(n_v):
                 to_v[other] = max(to_v[other], table[k, other] - to_u[k])
 
 
-@compiled
-def _visit(model, messages, t, forward, collect_all, work):
-    """Collect at node t and choose its label; returns how many edges lead back and ahead."""
-    (start, half), y = work.incidence, work.y
-    n_states = model.states[t]
-    score, choice = work.row[0], work.row[1]
+@both_modes
+def _collect_ahead(model, messages):
+    """Send all edges have to their lower nodes: what a sweep forward expects of edges ahead."""
+    for e in range(model.m):
+        _collect(model, messages, e, 1 * (model.ends[e, 0] > model.ends[e, 1]))
+
+
+@both_modes
+def _gather(model, messages, t, direction, work):
+    """The score of node t with all it receives; returns how many edges lead back and ahead."""
+    start, half = work.incidence
+    n_states, score = model.states[t], work.row[0]
     for k in range(n_states):
         score[k] = model.theta[t, k]
-        choice[k] = model.theta[t, k]
     n_back, n_ahead = 0, 0
     for j in range(start[t], start[t + 1]):
         e, side = half[j] // 2, half[j] % 2
-        other = model.ends[e, 1 - side]
-        is_ahead = (other > t) == forward
-        if collect_all or not is_ahead:
-            n_u, n_v = model.states[model.ends[e, 0]], model.states[model.ends[e, 1]]
-            _collect(model.pair[e], messages[e, 0, :n_u], messages[e, 1, :n_v], side)
-        received = messages[e, side]
-        for k in range(n_states):
-            score[k] += received[k]
-        if is_ahead:
+        if direction * (model.ends[e, 1 - side] - t) > 0.0:
             n_ahead += 1
-            for k in range(n_states):
-                choice[k] += received[k]
         else:
             n_back += 1
+            _collect(model, messages, e, side)
+        for k in range(n_states):
+            score[k] += messages[e, side, k]
+    return n_back, n_ahead
+
+
+@both_modes
+def _choose(model, messages, t, direction, work):
+    """Label node t given the labels of those before it and the messages of those ahead."""
+    (start, half), y = work.incidence, work.y
+    n_states, choice = model.states[t], work.row[1]
+    for k in range(n_states):
+        choice[k] = model.theta[t, k]
+    for j in range(start[t], start[t + 1]):
+        e, side = half[j] // 2, half[j] % 2
+        other = model.ends[e, 1 - side]
+        if direction * (other - t) > 0.0:
+            for k in range(n_states):
+                choice[k] += messages[e, side, k]
+        else:
             for k in range(n_states):
                 choice[k] += model.pair[e, k, y[other]] if side == 0 else model.pair[e, y[other], k]
     best = 0
     for k in range(1, n_states):
         best = k if choice[k] > choice[best] else best
     y[t] = best
-    return n_back, n_ahead
 
 
-@compiled
-def _half_sweep(model, messages, forward, collect_all, work):
-    """Visit all nodes in one direction; returns the bound.
+@both_modes
+def _half_sweep(model, messages, direction, work):
+    """Visit all nodes in one direction, 1.0 or -1.0; returns the bound.
 
     It is read off on the way: in the end every edge has been collected from since it was given
     its last share, so its maximum is zero, and only what the nodes kept counts. Edges ahead were
-    collected by the sweep before in the other direction, or are with ``collect_all``.
+    collected by the sweep before in the other direction.
     """
     start, half = work.incidence
     score = work.row[0]
     bound = 0.0
     for i in range(model.n):
-        t = i if forward else model.n - 1 - i
-        n_back, n_ahead = _visit(model, messages, t, forward, collect_all, work)
+        t = i if direction > 0.0 else model.n - 1 - i
+        n_back, n_ahead = _gather(model, messages, t, direction, work)
+        _choose(model, messages, t, direction, work)
         share = 1.0 / max(n_back, n_ahead, 1)
         top = score[0]
         for k in range(1, model.states[t]):
@@ -146,35 +165,35 @@ def _half_sweep(model, messages, forward, collect_all, work):
         bound += (1.0 - n_ahead * share) * top
         for j in range(start[t], start[t + 1]):
             e, side = half[j] // 2, half[j] % 2
-            if (model.ends[e, 1 - side] > t) == forward:
+            if direction * (model.ends[e, 1 - side] - t) > 0.0:
                 for k in range(model.states[t]):
                     messages[e, side, k] -= share * score[k]
     return bound
 
 
-@compiled
-def _sweep(model, messages, collect_all, work):
+@both_modes
+def _sweep(model, messages, work):
     """Forward and back; returns the bound and the score of the labelling left in ``work.y``."""
-    _half_sweep(model, messages, True, collect_all, work)
-    bound = _half_sweep(model, messages, False, False, work)
+    _half_sweep(model, messages, 1.0, work)
+    bound = _half_sweep(model, messages, -1.0, work)
     return bound, _improve(model, work)
 
 
-@compiled
+@both_modes
 def _improve(model, work):
     theta, states, ends, pair, n, m = model
     return improve_labelling(theta, states, ends, pair, n, m, work.y, work.incidence, work.row[0])
 
 
-@compiled
-def _choose_best_states(model, score, y):
+@both_modes
+def _first_labelling(model, messages, work):
+    """What messages of an earlier call, left by a sweep back, say already; returns its score."""
     for t in range(model.n):
-        y[t] = 0
-        for k in range(1, model.states[t]):
-            y[t] = k if score[t, k] > score[t, y[t]] else y[t]
+        _choose(model, messages, t, 1.0, work)
+    return _improve(model, work)
 
 
-@compiled
+@both_modes
 def _copy_messages(model, source, target):
     for e in range(model.m):
         for side in range(2):
@@ -182,7 +201,7 @@ def _copy_messages(model, source, target):
                 target[e, side, k] = source[e, side, k]
 
 
-@compiled
+@both_modes
 def _write_labelling(y, n, m, ends, node, edge):
     n_states = node.shape[1]
     for t in range(n):
@@ -195,19 +214,20 @@ def _write_labelling(y, n, m, ends, node, edge):
         edge[e, y[ends[e, 0]], y[ends[e, 1]]] = 1.0
 
 
-@compiled
+@both_modes
 def _sweep_phase(model, messages, work, node, edge, most_rounds, tol):
     """Sweep until the gap is closed or nothing much happens; returns bound and value."""
     first = work.saddle.messages_anchor
     start_bound = dual_bound(model, messages, work.saddle.score)
     _copy_messages(model, messages, first)
-    _choose_best_states(model, work.saddle.score, work.y)
-    bound, value = start_bound, _improve(model, work)
+    bound, value = start_bound, _first_labelling(model, messages, work)
     _write_labelling(work.y, model.n, model.m, model.ends, node, edge)
     sweeps = 0
     stalled = False
     while sweeps < most_rounds and bound - value > tol and not stalled:
-        lower, score = _sweep(model, messages, sweeps == 0, work)
+        if sweeps == 0:
+            _collect_ahead(model, messages)
+        lower, score = _sweep(model, messages, work)
         sweeps += 1
         if score > value:
             value = score
@@ -215,7 +235,8 @@ def _sweep_phase(model, messages, work, node, edge, most_rounds, tol):
         stalled = bound - lower < STALLED * (bound - value)
         bound = lower
     work.rounds[0] = sweeps
-    bound = dual_bound(model, messages, work.saddle.score)
+    if sweeps > 0:
+        bound = dual_bound(model, messages, work.saddle.score)
     if bound > start_bound:  # by rounding errors only
         _copy_messages(model, first, messages)
         bound = start_bound
@@ -225,11 +246,12 @@ def _sweep_phase(model, messages, work, node, edge, most_rounds, tol):
 # --- phase 2: primal-dual steps -----------------------------------------------------------------
 
 
-@compiled
+@both_modes
 def _look(model, messages, work, node, edge, bound, value):
     """Keep the messages and the point just reached where they are better; returns their values."""
     saddle = work.saddle
-    _, score = _sweep(model, saddle.messages_next, True, work)
+    _collect_ahead(model, saddle.messages_next)
+    _, score = _sweep(model, saddle.messages_next, work)
     lower = dual_bound(model, saddle.messages_next, saddle.score)
     if lower < bound:
         bound = lower
@@ -244,24 +266,25 @@ def _look(model, messages, work, node, edge, bound, value):
     return bound, value
 
 
-@compiled
+@both_modes
 def _saddle_phase(model, messages, work, node, edge, bound, value, most_rounds, tol):
     start_saddle(model, messages, work.saddle)
-    since, first, last = 0, 0.0, 0.0
+    # Numbers of steps are floats: numba would compile for the integer 0 and then once more.
+    since, first, last = 0.0, 0.0, 0.0
     restart = False
     steps = 0
     while steps < most_rounds and bound - value > tol:
         steps += 1
-        look = restart or steps % LOOK_EVERY == 0 or steps == most_rounds
-        residual = saddle_step(model, since, look, work.saddle)
-        if since == 0:
+        look = steps % LOOK_EVERY == 0 or steps == most_rounds
+        residual = saddle_step(model, since, look or restart, work.saddle)
+        if since == 0.0:
             first = residual
-        since += 1
+        since += 1.0
         if restart:
             drop_anchor(model, work.saddle)
-            since = 0
+            since = 0.0
         # The edges' part of T(z) is kept only on demand, so a restart happens one step later.
-        restart = since > 1 and restart_is_due(residual, first, last, since, steps)
+        restart = since > 1.0 and restart_is_due(residual, first, last, since, steps)
         last = residual
         if look:
             bound, value = _look(model, messages, work, node, edge, bound, value)

@@ -1,7 +1,7 @@
 """Builds a pose problem: checks heat maps, joints and tree, and lays out the weights."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike
 from taut.structures.pose import Pose
 from taut.structures.pose_arrays import SPRING
 
+# One array per example, which may be the rows of a larger one.
+Arrays: TypeAlias = Sequence[ArrayLike] | np.ndarray
+
 
 def pose_problem(
-    heat_maps: Sequence[ArrayLike],
-    joints: Sequence[ArrayLike],
+    heat_maps: Arrays,
+    joints: Arrays,
     parents: ArrayLike,
     *,
     reach: ArrayLike = 1.0,
@@ -113,7 +116,7 @@ def checked_tree(parents: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def stacked_maps(
-    heat_maps: Sequence[ArrayLike], n_parts: int, n_channels: int | None = None
+    heat_maps: Arrays, n_parts: int, n_channels: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """All heat maps in one row, where each example's begin, heights and widths."""
     if len(heat_maps) == 0:
@@ -159,7 +162,7 @@ def _checked_maps(given: ArrayLike, i: int, n_parts: int) -> np.ndarray:
 
 
 def _labels(
-    joints: Sequence[ArrayLike],
+    joints: Arrays,
     types: ArrayLike | None,
     height: np.ndarray,
     width: np.ndarray,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from taut.inference.methods import RELAXED, Method
-from taut.structures.graphs.arrays import Edges, Loss, Nodes, Search
+from taut.structures.graphs.arrays import Edges, GraphArrays, Loss, Nodes, Search
 from taut.structures.graphs.by_lp import GraphByLP
 from taut.structures.graphs.checks import check_edges, check_rows, check_sign, check_truth
 from taut.structures.graphs.method import Topology, chosen_method
@@ -46,7 +46,7 @@ def graph_problem(
     ...     model, np.ones((3, 1)), np.array([3]), np.array([0, 1, 1]),
     ...     np.array([[0, 1], [1, 2]]), np.array([2]),
     ... )
-    >>> problem.dim, Method(problem.search.method).text
+    >>> problem.dim, Method(problem.method).text
     (5, 'max-sum')
     """
     nodes, n = as_rows(rows), len(lengths)
@@ -86,7 +86,7 @@ def graph_problem(
     of_nodes, of_edges = model.layout()
     weight = _ones(node_weight, n_nodes)
     total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
-    return kind(
+    arrays = GraphArrays(
         nodes=Nodes(
             rows=nodes,
             row=np.ascontiguousarray(row, np.int64),
@@ -111,10 +111,8 @@ def graph_problem(
             accuracy=accuracy,
         ),
         pointer=pointer,
-        importance=_ones(importance, n),
-        n=n,
-        dim=of_edges["weights_at"] + of_edges["n_weights"],
     )
+    return kind.of(arrays, _ones(importance, n))
 
 
 def _ones(values: np.ndarray | None, size: int) -> np.ndarray:

@@ -7,22 +7,21 @@ import numpy as np
 
 from taut.inference.lp import lp_relaxation
 from taut.inference.rounding import round_marginals
+from taut.structures.graphs.compute import find_truth_score, sizes
 from taut.structures.graphs.kernels import write_image
-from taut.structures.graphs.problem import GraphProblem, sizes, truth_score
+from taut.structures.graphs.problem import GraphProblem
 
 
 class GraphByLP(GraphProblem):
-    __slots__ = ()
-
     def argmax(problem, w, i, work, y):
-        first, n, start, m = (int(size) for size in sizes(problem, i))
-        states = problem.nodes.states[first : first + n]
-        ends = problem.edges.ends[start : start + m]
-        theta, pair = work.local.theta[:n], work.local.pair[:m]
+        graph, local, oracle = problem.arrays, work.arrays.local, work.arrays.oracle
+        first, n, start, m = (int(size) for size in sizes(graph, i))
+        states, ends = graph.nodes.states[first : first + n], graph.edges.ends[start : start + m]
+        theta, pair = local.theta[:n], local.pair[:m]
         value, node, edge = lp_relaxation(theta, states, ends, pair)
-        if problem.search.relaxed:
-            image = y[: 2 * (n * problem.nodes.width + problem.edges.n_weights)]
-            write_image(problem.edges, states, start, n, m, node, edge, image.view(np.float64))
+        if problem.relaxed:
+            image = y[: 2 * (n * problem.width + problem.n_edge_weights)].view(np.float64)
+            write_image(graph.edges, states, start, n, m, node, edge, image)
         else:
-            value = round_marginals(theta, states, ends, pair, n, m, node, y, work.oracle.rounding)
-        return value - truth_score(problem, i, work)
+            value = round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
+        return value - find_truth_score(problem.frozen, i, work.frozen)

@@ -17,249 +17,138 @@ local polytope, and what solvers carry about as integers are the bits of its ima
 changes for them. Chains and single nodes have a type of their own, ``pairwise``, for speed; a test
 trains both on the same chains.
 
-The methods that a solver calls are compiled where it is (see :mod:`taut._compile`); the helpers
-they share are in ``kernels``, the arrays in ``arrays``, inference in ``oracle``.
+Solvers see few fields; the arrays themselves (``arrays``) reach compiled code by reference, and the
+arithmetic (``compute``) is compiled once, whatever the solver.
 """
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes
+from taut._compile import freeze
 from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
 from taut.inference.methods import Method
 from taut.problem import label_value
 from taut.structures.features import add_scaled
 from taut.structures.graphs.arrays import GraphArrays
-from taut.structures.graphs.kernels import (
-    add_edges,
-    add_label_image,
-    add_losses,
-    fill_truth,
-    image_score,
-    label_score,
-    loss_of_image,
-    loss_of_states,
-    margin_of_image,
-    margin_of_states,
-    push_nodes,
-    push_sums,
-    score_edges,
-    score_nodes,
-    shift_image,
-    shift_states,
+from taut.structures.graphs.compute import (
+    ALL,
+    add_labelling,
+    find_label_loss,
+    find_label_score,
+    find_margin,
+    find_mean_score,
+    find_truth_score,
+    prepare_losses,
+    prepare_scores,
+    project_change,
+    shift_block,
+    write_truth,
 )
-from taut.structures.graphs.oracle import OracleWork, best_labelling, new_oracle_work
+from taut.structures.graphs.kernels import fill_truth
+from taut.structures.graphs.oracle import best_labelling, make_method_ready
+from taut.structures.graphs.work import WorkArrays, new_work_arrays
 
 
-class Local(NamedTuple):
-    """Scratch memory of one thread, apart from inference."""
+class GraphFields(NamedTuple):
+    frozen: np.ndarray  # the address of every array: see taut._compile.freeze
+    pointer: np.ndarray  # (n + 1,) nodes of example i
+    importance: np.ndarray  # (n,) sample weights
+    width: int  # the largest number of states
+    n_edge_weights: int
+    method: int  # of inference
+    relaxed: bool  # labellings are points of the local polytope, not states of nodes
+    n: int
+    dim: int
 
-    theta: np.ndarray  # (most nodes, K) node scores
-    pair: np.ndarray  # (most edges, K, K) edge scores
-    coefficient: np.ndarray  # of a basis
+
+class WorkFields(NamedTuple):
+    frozen: np.ndarray
     change: np.ndarray  # the change d of a dual block, laid out like it
-    sums: np.ndarray  # edge part of a change
-    truth_sums: np.ndarray  # edge part of the truth's image
-    truth_of: np.ndarray  # (1,) of which example it is
-    states: np.ndarray  # (K,) a change of a node's states
-    known_node: np.ndarray  # visit in which theta[t] was computed by ``margin``
-    known_edge: np.ndarray
     visit: np.ndarray  # (1,)
 
 
-class Work(NamedTuple):
-    local: Local
-    oracle: OracleWork
+class Work(WorkFields):
+    """Scratch memory of one thread; ``arrays`` holds what ``frozen`` points to."""
+
+    arrays: WorkArrays
 
 
-@both_modes
-def sizes(problem, i):
-    """First node, number of nodes, first edge, number of edges."""
-    first, start = problem.pointer[i], problem.edges.start[i]
-    return first, problem.pointer[i + 1] - first, start, problem.edges.stop[i] - start
+class GraphProblem(GraphFields):
+    """``arrays`` holds what ``frozen`` points to."""
 
-
-@both_modes
-def block_range(problem, i):
-    """Where the dual block of example i begins and ends."""
-    width, n_weights = problem.nodes.width, problem.edges.n_weights
-    return (
-        problem.pointer[i] * width + i * n_weights,
-        problem.pointer[i + 1] * width + (i + 1) * n_weights,
-    )
-
-
-@both_modes
-def truth_score(problem, i, work):
-    first, n, start, m = sizes(problem, i)
-    ends, truth = problem.edges.ends[start:], problem.loss.truth[first:]
-    return label_score(ends, n, m, work.local.theta, work.local.pair, truth)
-
-
-@both_modes
-def find_truth_sums(problem, i, work):
-    """The edge part of the truth's image, computed again only if the example has changed."""
-    if work.local.truth_of[0] != i:
-        first, _, start, m = sizes(problem, i)
-        work.local.truth_of[0] = i
-        work.local.truth_sums[:] = 0.0
-        add_edges(problem.edges, start, m, problem.loss.truth[first:], 1.0, work.local.truth_sums)
-
-
-class GraphProblem(GraphArrays):
-    __slots__ = ()
+    arrays: GraphArrays
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
     def scores(problem, w, i, work):
-        first, n, start, m = sizes(problem, i)
-        score_nodes(problem.nodes, w, first, n, work.local.coefficient, work.local.theta)
-        score_edges(problem.edges, w, start, m, work.local.coefficient, work.local.pair)
+        prepare_scores(problem.frozen, w, np.int64(i), work.frozen)
 
     def add_loss(problem, i, work):
-        first, n, _, _ = sizes(problem, i)
-        loss = problem.loss
-        add_losses(loss, problem.nodes.type, first, n, loss.scale[i], work.local.theta)
+        prepare_losses(problem.frozen, np.int64(i), work.frozen)
 
     def argmax(problem, w, i, work, y):
-        best = best_labelling(
-            problem.nodes, problem.edges, problem.loss, problem.search, problem.pointer, i,
-            work.local.theta, work.local.pair, work.oracle, y,
-        )  # fmt: skip
-        return best - truth_score(problem, i, work)
+        best = best_labelling(problem.method, problem.frozen, np.int64(i), work.frozen, y)
+        return best - find_truth_score(problem.frozen, np.int64(i), work.frozen)
 
     def attained(problem, w, i, work, y, bound):
-        if problem.search.relaxed:
+        if problem.relaxed:
             return label_value(problem, w, i, work, y)
         return bound
 
     def label_value(problem, w, i, work, y):
-        _, n, start, m = sizes(problem, i)
-        if problem.search.relaxed:
-            at, end = block_range(problem, i)
-            image = y[: 2 * (end - at)].view(np.float64)
-            value = image_score(image, n, work.local.theta, w[problem.edges.weights_at :])
-        else:
-            value = label_score(
-                problem.edges.ends[start:], n, m, work.local.theta, work.local.pair, y
-            )
-        return value - truth_score(problem, i, work)
+        value = find_label_score(problem.frozen, w, np.int64(i), work.frozen, y)
+        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
 
     def block_value(problem, w, i, work, mu):
-        at, end = block_range(problem, i)
-        n = problem.pointer[i + 1] - problem.pointer[i]
-        value = image_score(mu[at:end], n, work.local.theta, w[problem.edges.weights_at :])
-        return value - truth_score(problem, i, work)
+        value = find_mean_score(problem.frozen, w, np.int64(i), work.frozen, mu)
+        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
 
     def label_loss(problem, i, y):
-        first, n, _, _ = sizes(problem, i)
-        loss, types = problem.loss, problem.nodes.type
-        if problem.search.relaxed:
-            at, end = block_range(problem, i)
-            image = y[: 2 * (end - at)].view(np.float64)
-            return loss.scale[i] * loss_of_image(loss, types, first, n, image)
-        return loss.scale[i] * loss_of_states(loss, types, first, n, y)
+        return find_label_loss(problem.frozen, np.int64(i), y)
 
     def begin_change(problem, i, mu, keep, work):
-        at, end = block_range(problem, i)
-        block, change = mu[at:end], work.local.change
+        at = problem.pointer[i] * problem.width + i * problem.n_edge_weights
+        nodes = problem.pointer[i + 1] - problem.pointer[i]
+        size = nodes * problem.width + problem.n_edge_weights
+        block, change = mu[at : at + size], work.change
         if keep == 0.0:
-            for j in range(block.size):
+            for j in range(size):
                 change[j] = 0.0
         else:
-            for j in range(block.size):
+            for j in range(size):
                 change[j] = keep * block[j]
 
     def add_corner(problem, i, y, amount, work):
-        _, n, start, m = sizes(problem, i)
-        if problem.search.relaxed:
-            at, end = block_range(problem, i)
-            image = y[: 2 * (end - at)].view(np.float64)
-            add_scaled(image, amount, work.local.change)
-        else:
-            add_label_image(problem.edges, start, n, m, y, amount, work.local.change)
+        add_labelling(problem.frozen, np.int64(i), y, amount, work.change)
 
     def project(problem, i, work, amount, delta):
-        first, n, _, _ = sizes(problem, i)
-        nodes, edges = problem.nodes, problem.edges
-        push_nodes(nodes, first, n, work.local.change, amount, work.local.coefficient, delta)
-        at = n * nodes.width
-        push_sums(work.local.change[at : at + edges.n_weights], edges.weights_at, amount, delta)
+        project_change(problem.frozen, np.int64(i), work.frozen, amount, delta)
 
     def advance(problem, i, mu, step, work):
-        at, end = block_range(problem, i)
-        add_scaled(work.local.change[: end - at], step, mu[at:end])
+        at = problem.pointer[i] * problem.width + i * problem.n_edge_weights
+        nodes = problem.pointer[i + 1] - problem.pointer[i]
+        size = nodes * problem.width + problem.n_edge_weights
+        add_scaled(work.change[:size], step, mu[at : at + size])
 
     def begin_margins(problem, i, work):
-        work.local.visit[0] += 1
+        work.visit[0] += 1
 
     def margin(problem, w, i, y, work):
-        first, n, start, m = sizes(problem, i)
-        nodes, edges, truth = problem.nodes, problem.edges, problem.loss.truth[first:]
-        if problem.search.relaxed:
-            find_truth_sums(problem, i, work)
-            at, end = block_range(problem, i)
-            image = y[: 2 * (end - at)].view(np.float64)
-            edge_weights = w[edges.weights_at :]
-            return margin_of_image(nodes, first, n, truth, edge_weights, w, work.local, image)
-        return margin_of_states(nodes, edges, first, start, n, m, truth, w, work.local, y)
+        return find_margin(problem.frozen, w, np.int64(i), work.frozen, y)
 
     def shift(problem, i, y, amount, scale, mu, delta, work):
-        first, n, start, m = sizes(problem, i)
-        nodes, edges, truth = problem.nodes, problem.edges, problem.loss.truth[first:]
-        at, end = block_range(problem, i)
-        block = mu[at:end]
-        if problem.search.relaxed:
-            find_truth_sums(problem, i, work)
-            image = y[: 2 * (end - at)].view(np.float64)
-            shift_image(
-                nodes,
-                edges.weights_at,
-                first,
-                n,
-                truth,
-                amount,
-                scale,
-                work.local,
-                image,
-                block,
-                delta,
-            )
-        else:
-            shift_states(
-                nodes,
-                edges,
-                first,
-                start,
-                n,
-                m,
-                truth,
-                amount,
-                scale,
-                work.local,
-                y,
-                block,
-                delta,
-            )
+        shift_block(problem.frozen, np.int64(i), work.frozen, y, amount, scale, mu, delta)
 
     def length(problem, i):
-        if problem.search.relaxed:
-            at, end = block_range(problem, i)
-            return 2 * (end - at)
-        return problem.pointer[i + 1] - problem.pointer[i]
+        nodes = problem.pointer[i + 1] - problem.pointer[i]
+        if problem.relaxed:
+            return 2 * (nodes * problem.width + problem.n_edge_weights)
+        return nodes
 
     def true_label(problem, i, y):
-        first, n, start, m = sizes(problem, i)
-        truth = problem.loss.truth[first:]
-        if problem.search.relaxed:
-            at, end = block_range(problem, i)
-            image = y[: 2 * (end - at)].view(np.float64)
-            image[:] = 0.0
-            add_label_image(problem.edges, start, n, m, truth, 1.0, image)
-        else:
-            for t in range(n):
-                y[t] = truth[t]
+        write_truth(problem.frozen, np.int64(i), y)
 
     def forget(problem, i, y):
         pass
@@ -269,40 +158,146 @@ class GraphProblem(GraphArrays):
 
     # --- what a run allocates ------------------------------------------------------------------
 
+    @classmethod
+    def of(cls, arrays: GraphArrays, importance: np.ndarray) -> "GraphProblem":
+        edges = arrays.edges
+        problem = cls(
+            frozen=freeze(arrays),
+            pointer=arrays.pointer,
+            importance=importance,
+            width=arrays.nodes.width,
+            n_edge_weights=edges.n_weights,
+            method=arrays.search.method,
+            relaxed=arrays.search.relaxed,
+            n=len(arrays.pointer) - 1,
+            dim=edges.weights_at + edges.n_weights,
+        )
+        problem.arrays = arrays
+        # Also to write the truth, before there is any work: every run needs all of these.
+        for function in ALL:
+            function.make_ready()
+        return problem
+
     @property
     def is_compiled(problem) -> bool:
-        return problem.search.method != Method.LP
+        return problem.method != Method.LP
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth; message passing starts afresh."""
-        problem.search.messages[:] = 0.0
-        mu = np.zeros(int(block_range(problem, problem.n - 1)[1]))
-        fill_truth(problem.edges, problem.pointer, problem.loss.truth, mu)
+        arrays = problem.arrays
+        arrays.search.messages[:] = 0.0
+        blocks = problem.pointer[-1] * problem.width + problem.n * problem.n_edge_weights
+        mu = np.zeros(int(blocks))
+        fill_truth(arrays.edges, arrays.pointer, arrays.loss.truth, mu)
         return mu
 
     def new_work(problem) -> Work:
-        nodes, edges, width = problem.most_nodes, problem.most_edges, problem.nodes.width
-        n_weights = problem.edges.n_weights
-        basis = np.concatenate([problem.nodes.basis.size, problem.edges.basis.size])
-        local = Local(
-            theta=np.zeros((nodes, width)),
-            pair=np.zeros((edges, width, width)),
-            coefficient=np.zeros(basis.max()),
-            change=np.zeros(nodes * width + n_weights),
-            sums=np.zeros(n_weights),
-            truth_sums=np.zeros(n_weights),
-            truth_of=np.full(1, -1),
-            states=np.zeros(width),
-            known_node=np.zeros(nodes, np.int64),
-            known_edge=np.zeros(edges, np.int64),
-            visit=np.zeros(1, np.int64),
-        )
-        return Work(local, new_oracle_work(problem.search.method, nodes, edges, width))
+        arrays = new_work_arrays(problem.arrays, problem.most_nodes, problem.most_edges)
+        make_method_ready(problem.method)
+        work = Work(freeze(arrays), arrays.local.change, arrays.local.visit)
+        work.arrays = arrays
+        return work
 
     def new_delta(problem) -> Accumulator:
-        nodes = problem.nodes
+        nodes = problem.arrays.nodes
         if not nodes.rows.is_sparse:
             return dense_accumulator(np.zeros(problem.dim))
         per_node = (nodes.rows.lengths()[nodes.row] + 1) * nodes.basis.size[nodes.type]
         touched = int(np.add.reduceat(per_node, problem.pointer[:-1]).max(initial=0))
-        return new_accumulator(problem.dim, touched + problem.edges.n_weights)
+        return new_accumulator(problem.dim, touched + problem.n_edge_weights)
+
+    # --- what a run asks -----------------------------------------------------------------------
+
+    @property
+    def n_states(problem) -> int | None:
+        """Labellings are numbers below this; None where they are the bits of marginals."""
+        return None if problem.relaxed else problem.width
+
+    @property
+    def most_nodes(problem) -> int:
+        return int(np.diff(problem.pointer).max(initial=0))
+
+    @property
+    def most_edges(problem) -> int:
+        edges = problem.arrays.edges
+        return int((edges.stop - edges.start).max(initial=0))
+
+    @property
+    def longest(problem) -> int:
+        if problem.relaxed:
+            return 2 * (problem.most_nodes * problem.width + problem.n_edge_weights)
+        return problem.most_nodes
+
+    @property
+    def certifies(problem) -> str:
+        """Which problem primal and dual values are those of."""
+        return "LP relaxation" if problem.relaxed else ""
+
+    def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Bounds without which inference would not be right; None if there are none."""
+        edges = problem.arrays.edges
+        if not np.isfinite(edges.lower).any():
+            return None
+        lower = np.full(problem.dim, -np.inf)
+        lower[edges.weights_at :] = edges.lower
+        return lower, np.full(problem.dim, np.inf)
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A hash of data, labels, losses and model of the first n examples (or all)."""
+        n = problem.n if n is None else n
+        nodes, edges, loss = problem.arrays.nodes, problem.arrays.edges, problem.arrays.loss
+        n_nodes = int(problem.pointer[n])
+        n_edges = int(edges.stop[:n].max(initial=0))
+        n_rows = int(nodes.row[:n_nodes].max(initial=-1)) + 1
+        digest = hashlib.blake2b(digest_size=16)
+        for value in (
+            *nodes.rows.arrays(n_rows),
+            *edges.rows.arrays(n_edges if edges.rows.n_features else 0),
+            problem.pointer[: n + 1],
+            edges.start[:n],
+            edges.stop[:n],
+            edges.ends[:n_edges],
+            edges.type[:n_edges],
+            nodes.row[:n_nodes],
+            nodes.type[:n_nodes],
+            loss.truth[:n_nodes],
+            loss.node_weight[:n_nodes],
+            loss.scale[:n],
+            loss.cost,
+            problem.importance[:n],
+            *nodes.basis,
+            *edges.basis,
+            nodes.bias_at,
+            np.array([problem.width, problem.dim, problem.relaxed]),
+        ):
+            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
+        return digest.hexdigest()
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
+            raise ValueError("marginals must be finite numbers")
+        target[: source.size] = source
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        """One more holder of labelling ``y``; it is data, there is nothing to count."""
+
+    def held_at_zero(problem) -> np.ndarray:
+        return np.zeros(0, np.int64)
+
+    def worst_losses(problem) -> np.ndarray:
+        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
+        nodes, loss = problem.arrays.nodes, problem.arrays.loss
+        per_node = loss.cost.max(axis=2)[nodes.type, loss.truth] * loss.node_weight
+        return loss.scale * np.add.reduceat(per_node, problem.pointer[:-1])
+
+    def impossible(problem, i: int) -> ValueError:
+        """The error to raise for an example that the method cannot label."""
+        return ValueError(
+            f"{Method(problem.method).text} cannot label graph {i}: under these weights an edge's "
+            "scores are not attractive (agreeing must score at least as much as disagreeing); "
+            "use another inference, or train with attractive=True"
+        )

@@ -1,0 +1,200 @@
+"""What solvers ask of a graph problem, compiled once each and called through a pointer.
+
+``graph`` and ``work`` come frozen (see :func:`taut._compile.freeze`); i is the example's number.
+Functions that compute no value return 0.
+"""
+
+import numba
+import numpy as np
+
+from taut._compile import FROZEN, INDEX, LABELS, NUMBER, VECTOR, apart, both_modes
+from taut.accumulator import dense_accumulator
+from taut.structures.features import add_scaled
+from taut.structures.graphs.frozen import graph_of, work_of
+from taut.structures.graphs.kernels import (
+    add_edges,
+    add_label_image,
+    add_losses,
+    image_score,
+    label_score,
+    loss_of_image,
+    loss_of_states,
+    margin_of_image,
+    margin_of_states,
+    push_nodes,
+    push_sums,
+    score_edges,
+    score_nodes,
+    shift_image,
+    shift_states,
+)
+
+DELTA = numba.typeof(dense_accumulator(np.zeros(0)))
+
+
+@both_modes
+def sizes(graph, i):
+    """First node, number of nodes, first edge, number of edges."""
+    first, start = graph.pointer[i], graph.edges.start[i]
+    return first, graph.pointer[i + 1] - first, start, graph.edges.stop[i] - start
+
+
+@both_modes
+def block_range(graph, i):
+    """Where the dual block of example i begins and ends."""
+    width, n_weights = graph.nodes.width, graph.edges.n_weights
+    return (
+        graph.pointer[i] * width + i * n_weights,
+        graph.pointer[i + 1] * width + (i + 1) * n_weights,
+    )
+
+
+@apart(FROZEN, VECTOR, INDEX, FROZEN)
+def prepare_scores(graph, w, i, work):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, start, m = sizes(graph, i)
+    score_nodes(graph.nodes, w, first, n, local.coefficient, local.theta)
+    score_edges(graph.edges, w, start, m, local.coefficient, local.pair)
+    return 0.0
+
+
+@apart(FROZEN, INDEX, FROZEN)
+def prepare_losses(graph, i, work):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, _, _ = sizes(graph, i)
+    add_losses(graph.loss, graph.nodes.type, first, n, graph.loss.scale[i], local.theta)
+    return 0.0
+
+
+@apart(FROZEN, INDEX, FROZEN)
+def find_truth_score(graph, i, work):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, start, m = sizes(graph, i)
+    truth = graph.loss.truth[first:]
+    return label_score(graph.edges.ends[start:], n, m, local.theta, local.pair, truth)
+
+
+@apart(FROZEN, VECTOR, INDEX, FROZEN, LABELS)
+def find_label_score(graph, w, i, work, y):
+    graph, local = graph_of(graph), work_of(work).local
+    _, n, start, m = sizes(graph, i)
+    if graph.search.relaxed:
+        at, end = block_range(graph, i)
+        image = y[: 2 * (end - at)].view(np.float64)
+        return image_score(image, n, local.theta, w[graph.edges.weights_at :])
+    return label_score(graph.edges.ends[start:], n, m, local.theta, local.pair, y)
+
+
+@apart(FROZEN, VECTOR, INDEX, FROZEN, VECTOR)
+def find_mean_score(graph, w, i, work, mu):
+    graph, local = graph_of(graph), work_of(work).local
+    at, end = block_range(graph, i)
+    n = graph.pointer[i + 1] - graph.pointer[i]
+    return image_score(mu[at:end], n, local.theta, w[graph.edges.weights_at :])
+
+
+@apart(FROZEN, INDEX, LABELS)
+def find_label_loss(graph, i, y):
+    graph = graph_of(graph)
+    first, n, _, _ = sizes(graph, i)
+    loss, types = graph.loss, graph.nodes.type
+    if graph.search.relaxed:
+        at, end = block_range(graph, i)
+        image = y[: 2 * (end - at)].view(np.float64)
+        return loss.scale[i] * loss_of_image(loss, types, first, n, image)
+    return loss.scale[i] * loss_of_states(loss, types, first, n, y)
+
+
+@apart(FROZEN, INDEX, LABELS, NUMBER, VECTOR)
+def add_labelling(graph, i, y, amount, change):
+    graph = graph_of(graph)
+    _, n, start, m = sizes(graph, i)
+    if graph.search.relaxed:
+        at, end = block_range(graph, i)
+        add_scaled(y[: 2 * (end - at)].view(np.float64), amount, change)
+    else:
+        add_label_image(graph.edges, start, n, m, y, amount, change)
+    return 0.0
+
+
+@apart(FROZEN, INDEX, FROZEN, NUMBER, DELTA)
+def project_change(graph, i, work, amount, delta):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, _, _ = sizes(graph, i)
+    edges, at = graph.edges, n * graph.nodes.width
+    push_nodes(graph.nodes, first, n, local.change, amount, local.coefficient, delta)
+    push_sums(local.change[at : at + edges.n_weights], edges.weights_at, amount, delta)
+    return 0.0
+
+
+@both_modes
+def find_truth_sums(graph, i, local):
+    """The edge part of the truth's image, computed again only if the example has changed."""
+    if local.truth_of[0] != i:
+        first, _, start, m = sizes(graph, i)
+        local.truth_of[0] = i
+        local.truth_sums[:] = 0.0
+        add_edges(graph.edges, start, m, graph.loss.truth[first:], 1.0, local.truth_sums)
+
+
+@apart(FROZEN, VECTOR, INDEX, FROZEN, LABELS)
+def find_margin(graph, w, i, work, y):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, start, m = sizes(graph, i)
+    nodes, edges, truth = graph.nodes, graph.edges, graph.loss.truth[first:]
+    if graph.search.relaxed:
+        find_truth_sums(graph, i, local)
+        at, end = block_range(graph, i)
+        image = y[: 2 * (end - at)].view(np.float64)
+        edge_weights = w[edges.weights_at :]
+        return margin_of_image(nodes, first, n, truth, edge_weights, w, local, image)
+    return margin_of_states(nodes, edges, first, start, n, m, truth, w, local, y)
+
+
+@apart(FROZEN, INDEX, FROZEN, LABELS, NUMBER, NUMBER, VECTOR, DELTA)
+def shift_block(graph, i, work, y, amount, scale, mu, delta):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, start, m = sizes(graph, i)
+    nodes, edges, truth = graph.nodes, graph.edges, graph.loss.truth[first:]
+    at, end = block_range(graph, i)
+    block = mu[at:end]
+    if graph.search.relaxed:
+        find_truth_sums(graph, i, local)
+        image = y[: 2 * (end - at)].view(np.float64)
+        shift_image(
+            nodes, edges.weights_at, first, n, truth, amount, scale, local, image, block, delta
+        )
+    else:
+        shift_states(nodes, edges, first, start, n, m, truth, amount, scale, local, y, block, delta)
+    return 0.0
+
+
+@apart(FROZEN, INDEX, LABELS)
+def write_truth(graph, i, y):
+    graph = graph_of(graph)
+    first, n, start, m = sizes(graph, i)
+    truth = graph.loss.truth[first:]
+    if graph.search.relaxed:
+        at, end = block_range(graph, i)
+        image = y[: 2 * (end - at)].view(np.float64)
+        image[:] = 0.0
+        add_label_image(graph.edges, start, n, m, truth, 1.0, image)
+    else:
+        for t in range(n):
+            y[t] = truth[t]
+    return 0.0
+
+
+ALL = (
+    prepare_scores,
+    prepare_losses,
+    find_truth_score,
+    find_label_score,
+    find_mean_score,
+    find_label_loss,
+    add_labelling,
+    project_change,
+    find_margin,
+    shift_block,
+    write_truth,
+)
