@@ -22,7 +22,9 @@ COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
-@pytest.mark.parametrize("page", ["text", "templates", "metrics", "model_files", "python_models"])
+@pytest.mark.parametrize(
+    "page", ["text", "templates", "metrics", "model_files", "python_models", "poses"]
+)
 def test_python_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from taut.estimators import GraphSVM as GraphSVM
     from taut.estimators import MulticlassSVM as MulticlassSVM
     from taut.estimators import MultilabelSVM as MultilabelSVM
+    from taut.estimators import PoseSVM as PoseSVM
     from taut.estimators import StructuredSVM as StructuredSVM
     from taut.estimators import load as load
     from taut.graphs import Graph as Graph
@@ -42,6 +43,7 @@ _HOME = {
     "GraphSVM": "taut.estimators",
     "MulticlassSVM": "taut.estimators",
     "MultilabelSVM": "taut.estimators",
+    "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
     "Sequences": "taut.sequences",
     "Solution": "taut.solvers",

@@ -1,9 +1,9 @@
-"""Data to learn from: real sets read from a folder, and three that need no files.
+"""Data to learn from: real sets read from a folder, and four that need no files.
 
 The loaders read the published files as they are (gzipped text, plain ``.npz`` arrays, images) from
 a folder named by ``data_home`` or by the environment variable ``TAUT_DATA``; they download nothing
-and never unpickle. :func:`make_appointments` (text), :func:`make_digit_words` (images) and
-:func:`make_gaussian_potts` (grids) work everywhere.
+and never unpickle. :func:`make_appointments` (text), :func:`make_digit_words` (images),
+:func:`make_gaussian_potts` (grids) and :func:`make_stick_figures` (poses) work everywhere.
 """
 
 from taut.datasets._files import data_home
@@ -18,6 +18,7 @@ from taut.datasets.ocr_letters import load_ocr_letters
 from taut.datasets.rcv1 import load_rcv1
 from taut.datasets.snakes import load_snakes
 from taut.datasets.stanford import load_stanford, stanford_image
+from taut.datasets.stick_figures import load_stick_figures, make_stick_figures
 from taut.datasets.usps import load_usps
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "load_rcv1",
     "load_snakes",
     "load_stanford",
+    "load_stick_figures",
     "load_usps",
     "make_appointments",
     "make_digit_words",
     "make_gaussian_potts",
+    "make_stick_figures",
     "stanford_image",
 ]

@@ -6,9 +6,18 @@ from taut.estimators.chain import ChainSVM
 from taut.estimators.graph import GraphSVM
 from taut.estimators.multiclass import MulticlassSVM
 from taut.estimators.multilabel import MultilabelSVM
+from taut.estimators.pose import PoseSVM
 from taut.estimators.structured import StructuredSVM
 
-__all__ = ["ChainSVM", "GraphSVM", "MulticlassSVM", "MultilabelSVM", "StructuredSVM", "load"]
+__all__ = [
+    "ChainSVM",
+    "GraphSVM",
+    "MulticlassSVM",
+    "MultilabelSVM",
+    "PoseSVM",
+    "StructuredSVM",
+    "load",
+]
 
 
 def load(path: str | os.PathLike[str]) -> ChainSVM:
