@@ -205,13 +205,16 @@ def apart(*types: Any) -> Callable[[Callable], Any]:
     return decorate
 
 
-def freeze(values: Any) -> np.ndarray:
-    """Where compiled code finds these arrays: a named tuple's bits, as numba lays it out.
+def freeze(values: Any, thaw: Any) -> np.ndarray:
+    """Where compiled code finds these arrays: a named tuple's bits, for ``thaw`` to read.
 
     They are addresses: whoever keeps the result must keep ``values`` too.
     """
+    kind = numba.typeof(values)
+    if kind != thaw.kind:
+        raise TypeError(f"these are {kind}, and would be read as {thaw.kind}")
     context = cpu_target.target_context
-    size = context.get_abi_sizeof(context.get_value_type(numba.typeof(values)))
+    size = context.get_abi_sizeof(context.get_value_type(kind))
     frozen = np.zeros(-(-size // 8), np.uint64)
     _write_bits(values, frozen)
     return frozen
@@ -228,6 +231,7 @@ def thawed_as(example: Any) -> Any:
 
         return kind(frozen), generate
 
+    thaw.kind = kind  # type: ignore[attr-defined]
     return thaw
 
 

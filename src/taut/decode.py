@@ -46,5 +46,5 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
             stopped_at = list(pool.map(part, range(len(edges) - 1)))
     for i in stopped_at:
         if i >= 0:
-            raise problem.impossible(i)
+            raise problem.impossible(i, w)
     return labels

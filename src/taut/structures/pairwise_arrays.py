@@ -81,7 +81,7 @@ class PairwiseArrays(NamedTuple):
             forced=forced_labels(forced, len(problem.truth), problem.n_states),
         )
 
-    def impossible(problem, i: int) -> ImpossibleConstraint:
+    def impossible(problem, i: int, w: np.ndarray) -> ImpossibleConstraint:
         """The error to raise for an example of which no labelling is possible."""
         return impossible(problem, i)
 

@@ -77,7 +77,7 @@ class PoseArrays(NamedTuple):
             np.zeros(0, np.float32), np.zeros(1, np.int64), nothing, nothing
         )
 
-    def impossible(problem, i: int) -> ValueError:
+    def impossible(problem, i: int, w: np.ndarray) -> ValueError:
         """The error to raise where no pose has a finite score; heat maps are finite."""
         return ValueError(f"example {i}: no pose has a finite score; the weights must be finite")
 

@@ -52,27 +52,27 @@ def graph_problem(
     nodes, n = as_rows(rows), len(lengths)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_nodes = int(pointer[-1])
-    ends = np.ascontiguousarray(ends, np.int32).reshape(-1, 2)
+    ends = _owned(ends, np.int32).reshape(-1, 2)
     stop = np.cumsum(n_edges).astype(np.int64)
     start = stop - n_edges
     if shared_edges:
         start, stop = np.zeros(n, np.int64), np.full(n, len(ends))
     edges = as_rows(np.zeros((0, 0)) if edge_rows is None else edge_rows)
     zeros = np.zeros(max(n_nodes, len(ends)), np.int32)
-    node_type = zeros[:n_nodes] if node_type is None else np.asarray(node_type, np.int32)
-    edge_type = zeros[: len(ends)] if edge_type is None else np.asarray(edge_type, np.int32)
-    row = np.arange(n_nodes) if node_row is None else np.asarray(node_row, np.int64)
+    node_type = zeros[:n_nodes] if node_type is None else _owned(node_type, np.int32)
+    edge_type = zeros[: len(ends)] if edge_type is None else _owned(edge_type, np.int32)
+    row = np.arange(n_nodes) if node_row is None else _owned(node_row, np.int64)
     states = np.array(model.states, np.int32)[node_type]
     check_rows(model, nodes, edges, row, len(ends))
     check_edges(model, lengths, ends, start, stop, node_type, edge_type, pointer)
     if truth is not None:
         check_truth(np.asarray(truth), states, pointer)
     topology = Topology(pointer, states, ends, start, stop, shared_edges)
-    method = chosen_method(inference, model, topology)
+    trains = truth is not None
+    method = chosen_method(inference, model, topology, trains=trains)
     if model.attractive:
         model.check_attractive()
         check_sign(edges, start, stop)
-    trains = truth is not None
     if trains and method is Method.EXPANSION:
         raise ValueError(
             "alpha-expansion has no bound on what it misses, so training with it would certify "
@@ -89,7 +89,7 @@ def graph_problem(
     arrays = GraphArrays(
         nodes=Nodes(
             rows=nodes,
-            row=np.ascontiguousarray(row, np.int64),
+            row=row,
             type=node_type,
             states=states,
             **of_nodes,
@@ -113,6 +113,11 @@ def graph_problem(
         pointer=pointer,
     )
     return kind.of(arrays, _ones(importance, n))
+
+
+def _owned(values: Any, kind: type) -> np.ndarray:
+    """A copy if it is not contiguous or read-only: compiled code knows one kind of array."""
+    return np.require(values, kind, ["C", "W"])
 
 
 def _ones(values: np.ndarray | None, size: int) -> np.ndarray:

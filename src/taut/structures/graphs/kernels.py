@@ -5,7 +5,7 @@ and a kernel of arrays is compiled once for all solvers.
 """
 
 from taut._compile import compiled
-from taut.accumulator import push
+from taut.accumulator import DENSE, push
 from taut.structures.features import add_scaled, dot
 from taut.structures.graphs.rows import add_row_to, combine_row, push_row
 
@@ -170,6 +170,9 @@ def write_image(edges, states, first, n, m, node, edge, image):
 
 @compiled
 def push_sums(sums, at, amount, delta):
+    if delta.count[0] == DENSE:
+        add_scaled(sums, amount, delta.value[at : at + sums.size])
+        return
     for j in range(sums.size):
         if sums[j] != 0.0:
             push(delta, at + j, amount * sums[j])

@@ -48,8 +48,12 @@ class Topology:
         return np.add.reduceat(np.log2(self.states), self.pointer[:-1])
 
 
-def chosen_method(inference: str, model: GraphModel, topology: Topology) -> Method:
-    """The method of this name, or for "auto" the one that fits."""
+def chosen_method(inference: str, model: GraphModel, topology: Topology, *, trains: bool) -> Method:
+    """The method of this name, or for "auto" the one that fits.
+
+    In training edges must be attractive whatever the weights; prediction has its weights, and finds
+    out whether they are.
+    """
     if not isinstance(inference, str):
         raise TypeError(f"inference={inference!r}; the name of a method is expected")
     if inference == "auto":
@@ -61,7 +65,7 @@ def chosen_method(inference: str, model: GraphModel, topology: Topology) -> Meth
         )
     method = named_method(inference)
     _check_fit(method, topology)
-    if method in ATTRACTIVE_ONLY and not model.attractive:
+    if trains and method in ATTRACTIVE_ONLY and not model.attractive:
         raise ValueError(
             f"inference={inference!r} needs edges that are attractive whatever the weights: set "
             f"attractive=True (non-negative edge weights), with pairwise one of {ATTRACTIVE}"

@@ -46,9 +46,19 @@ from taut.structures.graphs.compute import (
     shift_block,
     write_truth,
 )
+from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import fill_truth
 from taut.structures.graphs.oracle import best_labelling, make_method_ready
 from taut.structures.graphs.work import WorkArrays, new_work_arrays
+
+
+def first_repulsive(pair: np.ndarray) -> int:
+    """The edge whose scores are farthest from what expansion moves need:
+    s(k, k) + s(l, m) >= s(k, m) + s(l, k) for all k, l, m.
+    """
+    agree = np.einsum("ekk->ek", pair)[:, :, None, None] + pair[:, None]  # [e, k, l, m]
+    differ = pair[:, :, None, :] + pair.transpose(0, 2, 1)[:, :, :, None]
+    return int((differ - agree).max(axis=(1, 2, 3)).argmax())
 
 
 class GraphFields(NamedTuple):
@@ -162,7 +172,7 @@ class GraphProblem(GraphFields):
     def of(cls, arrays: GraphArrays, importance: np.ndarray) -> "GraphProblem":
         edges = arrays.edges
         problem = cls(
-            frozen=freeze(arrays),
+            frozen=freeze(arrays, graph_of),
             pointer=arrays.pointer,
             importance=importance,
             width=arrays.nodes.width,
@@ -194,7 +204,7 @@ class GraphProblem(GraphFields):
     def new_work(problem) -> Work:
         arrays = new_work_arrays(problem.arrays, problem.most_nodes, problem.most_edges)
         make_method_ready(problem.method)
-        work = Work(freeze(arrays), arrays.local.change, arrays.local.visit)
+        work = Work(freeze(arrays, work_of), arrays.local.change, arrays.local.visit)
         work.arrays = arrays
         return work
 
@@ -294,10 +304,16 @@ class GraphProblem(GraphFields):
         per_node = loss.cost.max(axis=2)[nodes.type, loss.truth] * loss.node_weight
         return loss.scale * np.add.reduceat(per_node, problem.pointer[:-1])
 
-    def impossible(problem, i: int) -> ValueError:
+    def impossible(problem, i: int, w: np.ndarray) -> ValueError:
         """The error to raise for an example that the method cannot label."""
+        work = problem.new_work()
+        problem.scores(w, i, work)
+        edges = problem.arrays.edges
+        m = int(edges.stop[i] - edges.start[i])
+        e = first_repulsive(work.arrays.local.pair[:m])
+        u, v = edges.ends[edges.start[i] + e]
         return ValueError(
-            f"{Method(problem.method).text} cannot label graph {i}: under these weights an edge's "
-            "scores are not attractive (agreeing must score at least as much as disagreeing); "
-            "use another inference, or train with attractive=True"
+            f"inference={Method(problem.method).text!r} needs attractive edges, but under these "
+            f"weights edge {e} of graph {i}, between nodes {u} and {v}, scores more for some "
+            "disagreement than for agreeing; use another inference, or train with attractive=True"
         )

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
-from taut.accumulator import push
-from taut.structures.features import dot
+from taut.accumulator import DENSE, push
+from taut.structures.features import add_scaled, dot
 
 
 class Rows(NamedTuple):
@@ -108,8 +108,11 @@ def push_row(rows, r, amount, at, stride, delta):
     """delta[at + f * stride] += amount * x_rf."""
     if rows.indptr.size == 1:
         x = rows.dense[r]
-        for f in range(x.size):
-            push(delta, at + f * stride, amount * x[f])
+        if delta.count[0] == DENSE and stride == 1:
+            add_scaled(x, amount, delta.value[at : at + x.size])
+        else:
+            for f in range(x.size):
+                push(delta, at + f * stride, amount * x[f])
     else:
         for position in range(rows.indptr[r], rows.indptr[r + 1]):
             push(delta, at + rows.indices[position] * stride, amount * rows.data[position])
@@ -120,8 +123,11 @@ def add_row_to(rows, r, amount, at, stride, out):
     """The same, added to a vector."""
     if rows.indptr.size == 1:
         x = rows.dense[r]
-        for f in range(x.size):
-            out[at + f * stride] += amount * x[f]
+        if stride == 1:
+            add_scaled(x, amount, out[at : at + x.size])
+        else:
+            for f in range(x.size):
+                out[at + f * stride] += amount * x[f]
     else:
         for position in range(rows.indptr[r], rows.indptr[r + 1]):
             out[at + rows.indices[position] * stride] += amount * rows.data[position]
