@@ -11,6 +11,9 @@ from taut.solvers.solution import Solution
 
 # Beyond this many labels, numbers in the cells cannot be read; the colours remain.
 MOST_NUMBERED = 40
+# How much of a label's colour covers the image below it.
+OPACITY = 0.5
+UNKNOWN = -1
 
 
 def plot_convergence(
@@ -108,6 +111,109 @@ def plot_confusion(
     label = "% of the true label" if normalize else "tokens"
     figure.colorbar(image, ax=axis, label=label, shrink=0.8)
     return figure
+
+
+def plot_segmentation(
+    image: Any,
+    superpixel_map: Any,
+    labels: Any,
+    ax: Any = None,
+    classes: Sequence[Any] | None = None,
+) -> Any:
+    """Lay the labels of superpixels, each in its colour, over the image they divide.
+
+    ``image`` is (height, width) or (height, width, 3), ``superpixel_map`` the number of the
+    superpixel of every pixel and ``labels`` the label of every superpixel, as in
+    :class:`taut.datasets.Superpixels`. ``classes`` are the names of labels 0, 1, … or the labels
+    themselves; pictures with the same classes have the same colours, and a legend. Superpixels of
+    label -1 or None are not covered. Returns the matplotlib axes: ``ax``, or new ones.
+
+    >>> axis = plot_segmentation(np.zeros((2, 2)), [[0, 0], [1, 1]], [0, 1], classes=["sky", "sea"])
+    >>> [text.get_text() for text in axis.get_legend().get_texts()]
+    ['sky', 'sea']
+    """
+    plt = _pyplot("plot_segmentation")
+    image, superpixel_map = np.asarray(image), np.asarray(superpixel_map)
+    if image.ndim not in (2, 3) or image.shape[:2] != superpixel_map.shape:
+        raise ValueError(
+            f"image has shape {image.shape} and superpixel_map {superpixel_map.shape}; both need "
+            "the same height and width"
+        )
+    if superpixel_map.min() < 0 or superpixel_map.max() >= len(labels):
+        raise ValueError(
+            f"superpixel_map numbers superpixels {superpixel_map.min()} to {superpixel_map.max()}, "
+            f"labels has {len(labels)}: one for each, from 0 on, is expected"
+        )
+    numbers, names = _numbered(labels, classes)
+    colors = plt.get_cmap("tab10" if len(names) <= 10 else "tab20")
+    overlay = np.zeros((len(numbers), 4))
+    overlay[numbers >= 0] = colors(numbers[numbers >= 0] % colors.N, alpha=OPACITY)
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    ax.imshow(image, cmap="gray")
+    ax.imshow(overlay[superpixel_map])
+    ax.set_axis_off()
+    if classes is not None:
+        drawn = np.unique(numbers[numbers >= 0])
+        patches = [
+            plt.Rectangle((0, 0), 1, 1, color=colors(k % colors.N), alpha=OPACITY, label=names[k])
+            for k in drawn
+        ]
+        ax.legend(handles=patches, fontsize=8, loc="lower left", framealpha=0.8)
+    return ax
+
+
+def _numbered(labels: Any, classes: Sequence[Any] | None) -> tuple[np.ndarray, list[str]]:
+    """Numbers of labels, -1 where there is none, and names of the numbers."""
+    values = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    known = [value for value in values if value is not None and value != UNKNOWN]
+    if classes is None:
+        order = sorted(set(known), key=lambda value: (str(type(value)), value))
+    elif all(isinstance(value, int) for value in known):
+        order = list(range(len(classes)))  # numbers are places in classes
+    else:
+        order = list(classes)
+    place = {value: k for k, value in enumerate(order)}
+    strange = next((value for value in known if value not in place), None)
+    if strange is not None:
+        raise ValueError(f"label {strange!r} is not among the {len(order)} classes: {classes!r}")
+    numbers = [place.get(value, UNKNOWN) for value in values]
+    return np.array(numbers), [str(name) for name in (order if classes is None else classes)]
+
+
+def plot_pair_scores(
+    pair_scores: Any, label_names: Sequence[Any] | None = None, ax: Any = None
+) -> Any:
+    """Which labels go together (red) and which avoid each other (blue).
+
+    ``pair_scores`` is the matrix :attr:`taut.MultilabelSVM.pair_scores_`, (L, L); white is 0.
+    Returns the matplotlib axes: ``ax``, or new ones.
+
+    >>> axis = plot_pair_scores([[0.0, 1.5], [1.5, 0.0]], ["beach", "sea"])
+    >>> [tick.get_text() for tick in axis.get_xticklabels()]
+    ['beach', 'sea']
+    """
+    plt = _pyplot("plot_pair_scores")
+    scores = np.asarray(pair_scores, float)
+    if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or scores.size == 0:
+        raise ValueError(f"pair_scores has shape {scores.shape}; a square matrix is expected")
+    L = len(scores)
+    names = [str(name) for name in (range(L) if label_names is None else label_names)]
+    if len(names) != L:
+        raise ValueError(f"there are {len(names)} label_names for {L} labels")
+    if ax is None:
+        size = 2.0 + 0.32 * L
+        _, ax = plt.subplots(figsize=(size + 0.8, size), layout="constrained")
+    largest = float(np.abs(scores).max()) or 1.0
+    # A label has no score with itself: its cell is grey, to be told from a score of 0.
+    cells = np.ma.masked_array(scores, np.eye(L, dtype=bool))
+    ax.set_facecolor("0.9")
+    image = ax.imshow(cells, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    is_crowded = L > 6 or max(map(len, names)) > 6
+    ax.set_xticks(range(L), names, rotation=90 if is_crowded else 0)
+    ax.set_yticks(range(L), names)
+    ax.figure.colorbar(image, ax=ax, label="score of going together", shrink=0.8)
+    return ax
 
 
 def _cell_text(value: float, is_percentage: bool) -> str:

@@ -7,7 +7,15 @@ import numpy as np
 from taut.inference.methods import RELAXED, Method
 from taut.structures.graphs.arrays import Edges, GraphArrays, Loss, Nodes, Search
 from taut.structures.graphs.by_lp import GraphByLP
-from taut.structures.graphs.checks import check_edges, check_rows, check_sign, check_truth
+from taut.structures.graphs.checks import (
+    check_attractive,
+    check_cost,
+    check_edges,
+    check_rows,
+    check_sizes,
+    check_truth,
+    check_types,
+)
 from taut.structures.graphs.method import Topology, chosen_method
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
@@ -49,75 +57,97 @@ def graph_problem(
     >>> problem.dim, Method(problem.method).text
     (5, 'max-sum')
     """
-    nodes, n = as_rows(rows), len(lengths)
+    n = len(lengths)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_nodes = int(pointer[-1])
     ends = _owned(ends, np.int32).reshape(-1, 2)
+    check_sizes(
+        lengths=(lengths, n),
+        n_edges=(n_edges, n),
+        node_type=(node_type, n_nodes),
+        edge_type=(edge_type, len(ends)),
+        node_row=(node_row, n_nodes),
+        node_weight=(node_weight, n_nodes),
+        importance=(importance, n),
+    )
+    of_nodes, of_edges = model.layout()
+    types = _numbers(node_type, n_nodes)
+    check_types(types, model)
+    nodes = Nodes(
+        rows=as_rows(rows),
+        row=np.arange(n_nodes) if node_row is None else _owned(node_row, np.int64),
+        type=types,
+        states=np.array(model.states, np.int32)[types],
+        **of_nodes,
+    )
     stop = np.cumsum(n_edges).astype(np.int64)
-    start = stop - n_edges
-    if shared_edges:
-        start, stop = np.zeros(n, np.int64), np.full(n, len(ends))
-    edges = as_rows(np.zeros((0, 0)) if edge_rows is None else edge_rows)
-    zeros = np.zeros(max(n_nodes, len(ends)), np.int32)
-    node_type = zeros[:n_nodes] if node_type is None else _owned(node_type, np.int32)
-    edge_type = zeros[: len(ends)] if edge_type is None else _owned(edge_type, np.int32)
-    row = np.arange(n_nodes) if node_row is None else _owned(node_row, np.int64)
-    states = np.array(model.states, np.int32)[node_type]
-    check_rows(model, nodes, edges, row, len(ends))
-    check_edges(model, lengths, ends, start, stop, node_type, edge_type, pointer)
+    edges = Edges(
+        rows=as_rows(np.zeros((0, 0)) if edge_rows is None else edge_rows),
+        start=np.zeros(n, np.int64) if shared_edges else stop - n_edges,
+        stop=np.full(n, len(ends)) if shared_edges else stop,
+        ends=ends,
+        type=_numbers(edge_type, len(ends)),
+        **of_edges,
+    )
+    check_rows(model, nodes, edges, each_its_own=node_row is None)
+    check_edges(model, pointer, nodes.type, edges, shared_edges)
     if truth is not None:
-        check_truth(np.asarray(truth), states, pointer)
-    topology = Topology(pointer, states, ends, start, stop, shared_edges)
-    trains = truth is not None
-    method = chosen_method(inference, model, topology, trains=trains)
+        check_truth(np.asarray(truth), nodes.states, pointer)
+    if cost is not None:
+        check_cost(cost, model.states)
     if model.attractive:
         model.check_attractive()
-        check_sign(edges, start, stop)
+        check_attractive(edges)
+    weight = _ones(node_weight, n_nodes)
+    total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
+    loss = Loss(
+        truth=np.zeros(n_nodes, np.int32) if truth is None else np.array(truth, np.int32),
+        cost=_costs(model, cost),
+        node_weight=weight,
+        scale=1.0 / np.where(total > 0, total, 1.0),
+    )
+    topology = Topology(pointer, nodes.states, edges.ends, edges.start, edges.stop, shared_edges)
+    search = _search(inference, model, topology, truth is not None, rounds, accuracy)
+    arrays = GraphArrays(nodes, edges, loss, search, pointer)
+    kind = GraphByLP if search.method == Method.LP else GraphProblem
+    return kind.of(arrays, _ones(importance, n))
+
+
+def _search(
+    inference: str,
+    model: GraphModel,
+    topology: Topology,
+    trains: bool,
+    rounds: int,
+    accuracy: float,
+) -> Search:
+    method = chosen_method(inference, model, topology, trains=trains)
     if trains and method is Method.EXPANSION:
         raise ValueError(
             "alpha-expansion has no bound on what it misses, so training with it would certify "
             'nothing; train with inference="message-passing" and predict with "expansion"'
         )
-    relaxed = trains and method in RELAXED
-    messages = np.cumsum(np.concatenate([[0], stop - start]))
+    start = np.cumsum(np.concatenate([[0], topology.stop - topology.start])).astype(np.int64)
     if method is not Method.MESSAGE_PASSING:
-        messages[:] = 0
-    kind = GraphByLP if method is Method.LP else GraphProblem
-    of_nodes, of_edges = model.layout()
-    weight = _ones(node_weight, n_nodes)
-    total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
-    arrays = GraphArrays(
-        nodes=Nodes(
-            rows=nodes,
-            row=row,
-            type=node_type,
-            states=states,
-            **of_nodes,
-        ),
-        edges=Edges(rows=edges, start=start, stop=stop, ends=ends, type=edge_type, **of_edges),
-        loss=Loss(
-            truth=np.zeros(n_nodes, np.int32) if truth is None else np.array(truth, np.int32),
-            cost=_costs(model, cost),
-            node_weight=weight,
-            scale=1.0 / np.where(total > 0, total, 1.0),
-        ),
-        search=Search(
-            method=int(method),
-            relaxed=relaxed,
-            order=topology.order() if method is Method.MAX_SUM else np.zeros(0, np.int32),
-            messages=np.zeros((int(messages[-1]), 2, model.width)),
-            message_start=messages.astype(np.int64),
-            rounds=rounds,
-            accuracy=accuracy,
-        ),
-        pointer=pointer,
+        start[:] = 0
+    return Search(
+        method=int(method),
+        relaxed=trains and method in RELAXED,
+        order=topology.order() if method is Method.MAX_SUM else np.zeros(0, np.int32),
+        messages=np.zeros((int(start[-1]), 2, model.width)),
+        message_start=start,
+        rounds=rounds,
+        accuracy=accuracy,
     )
-    return kind.of(arrays, _ones(importance, n))
 
 
 def _owned(values: Any, kind: type) -> np.ndarray:
     """A copy if it is not contiguous or read-only: compiled code knows one kind of array."""
     return np.require(values, kind, ["C", "W"])
+
+
+def _numbers(values: np.ndarray | None, size: int) -> np.ndarray:
+    return np.zeros(size, np.int32) if values is None else _owned(values, np.int32)
 
 
 def _ones(values: np.ndarray | None, size: int) -> np.ndarray:

@@ -5,75 +5,111 @@ Errors name the graph, the edge or the column.
 
 import numpy as np
 
+from taut.structures.graphs.arrays import Edges, Nodes
 from taut.structures.graphs.model import GraphModel
-from taut.structures.graphs.rows import Rows
 
 
-def check_rows(
-    model: GraphModel, nodes: Rows, edges: Rows, node_row: np.ndarray, n_edges: int
-) -> None:
-    if nodes.n_features != model.n_features:
+def check_sizes(**expected: tuple[np.ndarray | None, int]) -> None:
+    """What is given has one number per graph, node or edge, and none is negative."""
+    for name, (values, size) in expected.items():
+        if values is not None and np.shape(values) != (size,):
+            raise ValueError(f"{name} has shape {np.shape(values)}; expected ({size},)")
+        if values is not None and size and not np.min(values) >= 0:
+            raise ValueError(f"{name} has a number that is negative or NaN")
+
+
+def check_cost(cost: np.ndarray, states: tuple[int, ...]) -> None:
+    shape, width = np.shape(cost), max(states)
+    if shape[-2:] != (width, width) or shape[:-2] not in ((), (len(states),)):
         raise ValueError(
-            f"the nodes have {nodes.n_features} features, the model has {model.n_features}"
+            f"cost has shape {shape}; expected ({width}, {width}), for each of {len(states)} node "
+            "types if they differ"
         )
-    if node_row.size and not 0 <= node_row.min() <= node_row.max() < nodes.n_rows:
+    if not np.min(cost) >= 0 or np.any(np.diagonal(cost, axis1=-2, axis2=-1)):
+        raise ValueError("cost must not be negative, and 0 for the right answer")
+
+
+def check_types(types: np.ndarray, model: GraphModel) -> None:
+    if types.max(initial=0) >= len(model.states):
+        raise ValueError(f"node_type has a type {types.max()}, the model has {len(model.states)}")
+
+
+def check_rows(model: GraphModel, nodes: Nodes, edges: Edges, each_its_own: bool) -> None:
+    """``each_its_own``: a row of features per node, none is shared."""
+    if nodes.rows.n_features != model.n_features:
         raise ValueError(
-            f"there are {nodes.n_rows} rows of node features for {node_row.size} nodes"
+            f"the nodes have {nodes.rows.n_features} features, the model has {model.n_features}"
         )
-    if edges.n_features != model.n_edge_features:
+    n_nodes, n_rows = nodes.row.size, nodes.rows.n_rows
+    if (each_its_own and n_rows != n_nodes) or nodes.row.max(initial=-1) >= n_rows:
+        raise ValueError(f"there are {n_rows} rows of node features for {n_nodes} nodes")
+    if edges.rows.n_features != model.n_edge_features:
         raise ValueError(
-            f"the edges have {edges.n_features} features, the model has {model.n_edge_features}"
+            f"the edges have {edges.rows.n_features} features, the model has "
+            f"{model.n_edge_features}"
         )
-    if edges.n_features and edges.n_rows != n_edges:
-        raise ValueError(f"there are {edges.n_rows} rows of edge features for {n_edges} edges")
+    if edges.rows.n_features and edges.rows.n_rows != len(edges.ends):
+        raise ValueError(
+            f"there are {edges.rows.n_rows} rows of edge features for {len(edges.ends)} edges"
+        )
 
 
 def check_edges(
-    model: GraphModel,
-    lengths: np.ndarray,
-    ends: np.ndarray,
-    start: np.ndarray,
-    stop: np.ndarray,
-    node_type: np.ndarray,
-    edge_type: np.ndarray,
-    pointer: np.ndarray,
+    model: GraphModel, pointer: np.ndarray, node_type: np.ndarray, edges: Edges, shared: bool
 ) -> None:
-    if len(pointer) < 2 or np.min(lengths) < 1:
+    lengths, ends = np.diff(pointer), edges.ends
+    if len(lengths) == 0 or lengths.min() < 1:
         raise ValueError("every graph needs at least one node, and there must be a graph")
-    if len(stop) and stop.max() != len(ends):
-        raise ValueError(f"n_edges add up to {stop.max()}, there are {len(ends)} edges")
-    if not len(ends) or not len(start):
+    if edges.stop.max() != len(ends):
+        raise ValueError(f"n_edges add up to {edges.stop.max()}, there are {len(ends)} edges")
+    if not len(ends):
         return
-    # Edges of several graphs at once: the smallest of those that share them counts.
-    shared = len(start) > 1 and stop[0] == stop[-1]
-    graph = np.zeros(len(ends), int) if shared else np.repeat(np.arange(len(start)), stop - start)
-    size = np.full(len(ends), np.min(lengths)) if shared else np.asarray(lengths)[graph]
+    if shared:
+        _check_same_types(pointer, node_type, int(ends.max()) + 1)
+    # Of edges that several graphs share, the smallest graph decides.
+    if shared:
+        graph, size = np.zeros(len(ends), np.int64), np.full(len(ends), lengths.min())
+    else:
+        graph = np.repeat(np.arange(len(lengths)), edges.stop - edges.start)
+        size = lengths[graph]
+    number = np.arange(len(ends)) - edges.start[graph]
     wrong = np.flatnonzero(((ends < 0) | (ends >= size[:, None])).any(axis=1))
     if wrong.size:
         e = wrong[0]
         raise ValueError(
-            f"edge {e - start[graph[e]]} of graph {graph[e]} joins nodes {ends[e, 0]} and "
-            f"{ends[e, 1]}, but its nodes are 0 to {size[e] - 1}"
+            f"edge {number[e]} of graph {graph[e]} joins nodes {ends[e, 0]} and {ends[e, 1]}, but "
+            f"its nodes are 0 to {size[e] - 1}"
         )
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if loops.size:
         e = loops[0]
         raise ValueError(
-            f"edge {e - start[graph[e]]} of graph {graph[e]} joins node {ends[e, 0]} with itself"
+            f"edge {number[e]} of graph {graph[e]} joins node {ends[e, 0]} with itself"
         )
-    if not 0 <= edge_type.min() <= edge_type.max() < len(model.joins):
+    if edges.type.max() >= len(model.joins):
         raise ValueError(
-            f"edge types run from {edge_type.min()} to {edge_type.max()}, the model has "
-            f"{len(model.joins)}"
+            f"there is an edge of type {edges.type.max()}, the model has {len(model.joins)}"
         )
     types = node_type[pointer[graph][:, None] + ends]
-    wrong = np.flatnonzero((types != np.array(model.joins)[edge_type]).any(axis=1))
+    wrong = np.flatnonzero((types != np.array(model.joins)[edges.type]).any(axis=1))
     if wrong.size:
         e = wrong[0]
         raise ValueError(
-            f"edge {e - start[graph[e]]} of graph {graph[e]} is of type {edge_type[e]}, which "
-            f"joins node types {model.joins[edge_type[e]]}, but its ends are of types "
+            f"edge {number[e]} of graph {graph[e]} is of type {edges.type[e]}, which joins node "
+            f"types {model.joins[edges.type[e]]}, but its ends are of types "
             f"{tuple(types[e].tolist())}"
+        )
+
+
+def _check_same_types(pointer: np.ndarray, node_type: np.ndarray, n_nodes: int) -> None:
+    """Of the first nodes of all graphs, which the same edges join."""
+    n_nodes = min(n_nodes, int(np.diff(pointer).min()))
+    used = np.arange(n_nodes)
+    same = (node_type[pointer[:-1, None] + used] == node_type[used]).all(axis=1)
+    if not same.all():
+        raise ValueError(
+            "shared edges need the same node types in all graphs: those of graph "
+            f"{np.flatnonzero(~same)[0]} differ from those of graph 0"
         )
 
 
@@ -90,19 +126,20 @@ def check_truth(truth: np.ndarray, states: np.ndarray, pointer: np.ndarray) -> N
         )
 
 
-def check_sign(edges: Rows, start: np.ndarray, stop: np.ndarray) -> None:
+def check_attractive(edges: Edges) -> None:
     """Non-negative weights are attractive only times non-negative features."""
-    values = edges.data if edges.indptr.size > 1 else edges.dense.reshape(-1)
+    rows = edges.rows
+    values = rows.data if rows.indptr.size > 1 else rows.dense.reshape(-1)
     wrong = np.flatnonzero(values < 0)
     if not wrong.size:
         return
-    if edges.indptr.size > 1:
-        e = int(np.searchsorted(edges.indptr, wrong[0], "right")) - 1
-        column = int(edges.indices[wrong[0]])
+    if rows.indptr.size > 1:
+        e = int(np.searchsorted(rows.indptr, wrong[0], "right")) - 1
+        column = int(rows.indices[wrong[0]])
     else:
-        e, column = (int(part) for part in divmod(wrong[0], edges.n_features))
-    graph = int(np.searchsorted(stop, e, "right"))
+        e, column = (int(part) for part in divmod(wrong[0], rows.n_features))
+    graph = int(np.searchsorted(edges.stop, e, "right"))
     raise ValueError(
-        f"attractive=True needs edge features that are not negative: edge {e - start[graph]} of "
-        f"graph {graph} has {values[wrong[0]]} in column {column}"
+        "attractive=True needs edge features that are not negative: edge "
+        f"{e - edges.start[graph]} of graph {graph} has {values[wrong[0]]} in column {column}"
     )
