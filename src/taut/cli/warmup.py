@@ -15,11 +15,13 @@ from taut.decode import decode
 from taut.solvers import solve
 from taut.solvers.named import named_solver
 from taut.structures.chain import chain_problem
+from taut.structures.graphs import label_edges, label_model, multilabel_problem
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
 SOLVERS = ("averaged",)
 # The others share their machine code with one of these.
 ALL_SOLVERS = ("averaged", "fw", "corrective")
+METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
 def run(options: Namespace) -> int:
@@ -37,6 +39,8 @@ def run(options: Namespace) -> int:
     if options.all:
         for solver in ALL_SOLVERS:
             _train_dense(solver)
+            for inference in METHODS:
+                _train_graph(solver, inference)
     if not options.quiet:
         seconds = time.perf_counter() - start
         print(f"ready after {seconds:.1f} s; machine code is kept in {_compile.CACHE_DIRECTORY}")
@@ -49,6 +53,17 @@ def _run(arguments: list[str]) -> None:
         code = main(arguments)
     if code:
         raise ValueError(f"taut {arguments[0]} does not work here; see above")
+
+
+def _train_graph(solver: str, inference: str) -> None:
+    """What GraphSVM and MultilabelSVM do."""
+    Y = np.array([[0, 1, 1], [1, 1, 0]])
+    model = label_model(3, label_edges("full", Y), 2, pairwise="potts", attractive=True)
+    problem = multilabel_problem(model, np.eye(2), Y, inference=inference)
+    solution = solve(
+        problem, named_solver(solver, problem, False), max_passes=2, tol=0, progress=False
+    )
+    decode(problem, solution.w)
 
 
 def _train_dense(solver: str) -> None:

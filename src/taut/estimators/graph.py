@@ -12,7 +12,6 @@ from taut.decode import decode
 from taut.estimators._base import StructuredEstimator
 from taut.estimators._node_labels import NodeLabels, is_labelled
 from taut.graphs import StackedGraphs, stack_graphs, without_nodes
-from taut.inference.methods import Method
 from taut.labels import check_labels
 from taut.losses import checked_weights, cost_matrix
 from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
@@ -167,7 +166,7 @@ class GraphSVM(StructuredEstimator):
         self._labels, self._graph_model = node_labels, model
         self.classes_ = node_labels.classes
         self.n_features_in_ = model.n_features
-        self.inference_ = Method(problem.method).text
+        self.inference_ = problem.inference
         self._store(problem, solution)
         self._warn_if_unfinished()
         return self

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taut.decode import decode
 from taut.estimators._base import StructuredEstimator
-from taut.inference.methods import Method
 from taut.losses import checked_weights
 from taut.structures.graphs import label_edges, label_model, multilabel_problem
 
@@ -140,7 +139,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         solution = self._train(problem, continues=continues, C=self.C)
         self._graph_model, self.edges_ = model, ends
         self.classes_ = [np.array([0, 1])] * Y.shape[1]
-        self.inference_ = Method(problem.method).text
+        self.inference_ = problem.inference
         self._store(problem, solution)
         self._warn_if_unfinished()
         return self

@@ -69,6 +69,7 @@ class Solution:
     returned: str  # "last", "average" or "earlier": which iterate w is
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
+    inference: str = ""  # the method of the oracle, where there is a choice
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
     state: Any = field(default=None, repr=False)  # for warm starts; None in a loaded model
 
@@ -80,10 +81,13 @@ class Solution:
     def relative_gap(self) -> float:
         return self.gap / self.scale if self.scale > 0 else self.gap
 
-    def _relaxed(self) -> str:
-        if not self.certifies:
+    def _about_inference(self) -> str:
+        if not self.inference:
             return ""
-        return f"  objective and proof are those of the {self.certifies}\n"
+        what = "exact"
+        if self.certifies:
+            what = f"objective and proof are those of the {self.certifies}"
+        return f"  inference by {self.inference}: {what}\n"
 
     def __str__(self) -> str:
         which = {
@@ -95,7 +99,7 @@ class Solution:
             f"{self.status.value}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
-            f"{self._relaxed()}"
+            f"{self._about_inference()}"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
             f"{self.oracle_calls} oracle calls, {self.seconds:.2f} s\n"

@@ -147,6 +147,7 @@ class _Loop:
             n_examples=run.n,
             scale=self.scale,
             returned=best.returned,
+            inference=getattr(run.problem, "inference", ""),
             certifies=getattr(run.problem, "certifies", ""),
             solver=run.solver,
             fingerprint=run.problem.fingerprint(),

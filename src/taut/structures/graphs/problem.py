@@ -239,6 +239,10 @@ class GraphProblem(GraphFields):
         return problem.most_nodes
 
     @property
+    def inference(problem) -> str:
+        return Method(problem.method).text
+
+    @property
     def certifies(problem) -> str:
         """Which problem primal and dual values are those of."""
         return "LP relaxation" if problem.relaxed else ""
