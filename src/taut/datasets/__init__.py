@@ -7,7 +7,7 @@ and never unpickle. :func:`make_appointments` (text), :func:`make_digit_words` (
 """
 
 from taut.datasets._files import data_home
-from taut.datasets._types import Graph, LabelSets, Superpixels
+from taut.datasets._types import LabelSets, Superpixels
 from taut.datasets.appointments import make_appointments
 from taut.datasets.conll2000 import load_conll2000
 from taut.datasets.digit_words import make_digit_words
@@ -22,7 +22,6 @@ from taut.datasets.stick_figures import load_stick_figures, make_stick_figures
 from taut.datasets.usps import load_usps
 
 __all__ = [
-    "Graph",
     "LabelSets",
     "Superpixels",
     "data_home",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 # Node features (n, d), edges (m, 2) and edge features (m, c).
-Graph: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
+GraphTuple: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
 
 
 class LabelSets(NamedTuple):
@@ -33,7 +33,7 @@ class Superpixels(NamedTuple):
     """
 
     #: Node features (n, d), edges (m, 2) with the smaller superpixel first, edge features (m, c).
-    graphs: list[Graph]
+    graphs: list[GraphTuple]
     #: The class of each superpixel, -1 where it is unknown: the class of most of its pixels.
     labels: list[NDArray[np.int64]]
     #: How many pixels each superpixel has.

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 
 from taut.datasets._images import Image, missing_extra
 from taut.datasets._superpixels import contrast_features, touching
-from taut.datasets._types import Graph
+from taut.datasets._types import GraphTuple
 
 Bins = NDArray[np.int64]  # of each pixel
 
@@ -59,7 +59,7 @@ def count_bins(image: Image, superpixels: NDArray[np.int32]) -> NDArray[np.int64
     return np.hstack(counts)
 
 
-def superpixel_graph(superpixels: NDArray[np.int32], counts: NDArray[np.int64]) -> Graph:
+def superpixel_graph(superpixels: NDArray[np.int32], counts: NDArray[np.int64]) -> GraphTuple:
     """Square roots of the histograms at the nodes, their similarities at the edges.
 
     Between square roots the inner product is the Bhattacharyya coefficient, 1 for equal histograms:

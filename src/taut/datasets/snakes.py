@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taut.datasets._arrays import check_integers, check_shape, read_arrays, split, unreadable
 from taut.datasets._files import find_file
-from taut.datasets._types import Graph
+from taut.datasets._types import GraphTuple
 from taut.structures.grid import grid_edges
 
 N_COLOURS = 5
@@ -24,7 +24,7 @@ N_LABELS = 11
 
 def load_snakes(
     data_home: str | os.PathLike[str] | None = None,
-) -> tuple[list[Graph], list[NDArray[np.int64]], list[Graph], list[NDArray[np.int64]]]:
+) -> tuple[list[GraphTuple], list[NDArray[np.int64]], list[GraphTuple], list[NDArray[np.int64]]]:
     """Load the snakes: 200 training and 100 test images of 4 x 4 to 10 x 11 cells.
 
     The nodes are the cells, row by row. The features of a cell are the colours of its 3 x 3
@@ -73,7 +73,7 @@ def _colours(path: Path, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 def _graphs(
     path: Path, arrays: dict[str, NDArray[Any]], colours: NDArray[Any], part: str
-) -> tuple[list[Graph], list[NDArray[np.int64]]]:
+) -> tuple[list[GraphTuple], list[NDArray[np.int64]]]:
     shapes, X, Y = (arrays[f"{name}_{part}"] for name in ("shapes", "X", "Y"))
     check_integers(path, f"shapes_{part}", shapes, 1, 10_000)
     check_shape(path, f"shapes_{part}", shapes, (max(1, shapes.size // 2), 2))

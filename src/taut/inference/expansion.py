@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import compiled
-from taut.inference.graph_cut import CutWork, cut_linked, new_cut_work, score_labels
+from taut.inference.graph_cut import CutWork, cut_linked, new_cut_work
+from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, link_arcs
 
 MOST_SWEEPS = 100  # a handful is usual; the bound is for moves that only gain in rounding
@@ -94,7 +95,7 @@ def expand(theta, states, ends, pair, n, m, work, y):
     n_states = 0
     for v in range(n):
         n_states = max(n_states, states[v])
-    value = score_labels(theta, ends, pair, n, m, y)
+    value = labelling_score(theta, ends, pair, n, m, y)
     moved, tree = work.moved, work.cut.flow.tree
 
     alpha, unchanged = 0, 0
@@ -104,7 +105,7 @@ def expand(theta, states, ends, pair, n, m, work, y):
             return -np.inf
         for v in range(n):
             moved[v] = alpha if tree[v] == SOURCE and alpha < states[v] else y[v]
-        after = score_labels(theta, ends, pair, n, m, moved)
+        after = labelling_score(theta, ends, pair, n, m, moved)
         unchanged += 1
         if after > value:
             value, unchanged = after, 0

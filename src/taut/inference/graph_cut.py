@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import compiled
+from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, FlowWork, link_arcs, max_flow, new_flow_work
 
 ROUNDING = 1e-12
@@ -46,17 +47,6 @@ def new_cut_work(max_nodes, max_edges):
     (5.5, [1, 1])
     """
     return CutWork(new_flow_work(max_nodes, max_edges), np.full(1, NO_EDGE, np.int64))
-
-
-@compiled
-def score_labels(theta, ends, pair, n, m, y):
-    """The score of a labelling."""
-    total = 0.0
-    for v in range(n):
-        total += theta[v, y[v]]
-    for e in range(m):
-        total += pair[e, y[ends[e, 0]], y[ends[e, 1]]]
-    return total
 
 
 @compiled(inline=True)
@@ -106,4 +96,4 @@ def graph_cut(theta, ends, pair, n, m, work, y):
         return -np.inf
     for v in range(n):
         y[v] = 1 if work.flow.tree[v] == SOURCE else 0
-    return score_labels(theta, ends, pair, n, m, y)
+    return labelling_score(theta, ends, pair, n, m, y)

@@ -26,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import compiled
-from taut.inference.graph_cut import interaction, score_labels
+from taut.inference.graph_cut import interaction
+from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, FlowWork, link_arcs, max_flow, new_flow_work
 
 MOST_ENUMERATED = 14  # nodes at 1/2: 16,384 labellings take less than a millisecond
@@ -235,4 +236,4 @@ def label_halves(theta, ends, pair, n, m, node, work, y):
             _enumerate_halves(n_halves, work, y)
         else:
             _improve_halves(n_halves, work, y)
-    return score_labels(theta, ends, pair, n, m, y)
+    return labelling_score(theta, ends, pair, n, m, y)

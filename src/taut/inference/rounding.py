@@ -16,6 +16,7 @@ import numpy as np
 
 from taut._compile import compiled
 from taut.inference.incidence import Incidence, fill_incidence, new_incidence
+from taut.inference.labelling import labelling_score
 
 # Every sweep but the last raises the score; the bound is for rounding errors that go in circles.
 MOST_SWEEPS = 1000
@@ -31,16 +32,6 @@ def new_rounding_work(max_nodes, max_edges, n_states):
     return RoundingWork(
         new_incidence(max_nodes, max_edges), np.zeros((max_nodes, n_states)), np.zeros(n_states)
     )
-
-
-@compiled
-def labelling_score(theta, ends, pair, n, m, y):
-    total = 0.0
-    for t in range(n):
-        total += theta[t, y[t]]
-    for e in range(m):
-        total += pair[e, y[ends[e, 0]], y[ends[e, 1]]]
-    return total
 
 
 @compiled

@@ -77,6 +77,17 @@ def pairwise_table(kind: Any, n_first: int, n_second: int, name: str) -> np.ndar
     return table
 
 
+def repulsion(tables: np.ndarray) -> np.ndarray:
+    """How far each table (.., K, K) is from being attractive; not positive if it is.
+
+    Expansion moves (and for two states, minimum cut) need s(k, k) + s(l, m) >= s(k, m) + s(l, k)
+    for all k, l, m.
+    """
+    agree = np.einsum("ekk->ek", tables)[:, :, None, None] + tables[:, None]  # [e, k, l, m]
+    differ = tables[:, :, None, :] + tables.transpose(0, 2, 1)[:, :, :, None]
+    return (differ - agree).max(axis=(1, 2, 3))
+
+
 def _checked(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     table = np.asarray(values, np.float64)
     if table.ndim != len(shape) + 1 or table.shape[1:] != shape or len(table) == 0:

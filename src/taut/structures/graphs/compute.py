@@ -9,6 +9,7 @@ import numpy as np
 
 from taut._compile import FROZEN, INDEX, LABELS, NUMBER, VECTOR, apart, both_modes
 from taut.accumulator import dense_accumulator
+from taut.inference.labelling import labelling_score
 from taut.structures.features import add_scaled
 from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import (
@@ -16,7 +17,6 @@ from taut.structures.graphs.kernels import (
     add_label_image,
     add_losses,
     image_score,
-    label_score,
     loss_of_image,
     loss_of_states,
     margin_of_image,
@@ -71,7 +71,7 @@ def find_truth_score(graph, i, work):
     graph, local = graph_of(graph), work_of(work).local
     first, n, start, m = sizes(graph, i)
     truth = graph.loss.truth[first:]
-    return label_score(graph.edges.ends[start:], n, m, local.theta, local.pair, truth)
+    return labelling_score(local.theta, graph.edges.ends[start:], local.pair, n, m, truth)
 
 
 @apart(FROZEN, VECTOR, INDEX, FROZEN, LABELS)
@@ -82,7 +82,7 @@ def find_label_score(graph, w, i, work, y):
         at, end = block_range(graph, i)
         image = y[: 2 * (end - at)].view(np.float64)
         return image_score(image, n, local.theta, w[graph.edges.weights_at :])
-    return label_score(graph.edges.ends[start:], n, m, local.theta, local.pair, y)
+    return labelling_score(local.theta, graph.edges.ends[start:], local.pair, n, m, y)
 
 
 @apart(FROZEN, VECTOR, INDEX, FROZEN, VECTOR)

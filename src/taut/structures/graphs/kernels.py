@@ -54,17 +54,6 @@ def score_edges(edges, w, first, count, coefficient, pair):
 
 
 @compiled
-def label_score(ends, n, m, theta, pair, y):
-    """Score of the states y under prepared scores."""
-    total = 0.0
-    for t in range(n):
-        total += theta[t, y[t]]
-    for e in range(m):
-        total += pair[e, y[ends[e, 0]], y[ends[e, 1]]]
-    return total
-
-
-@compiled
 def image_score(image, n, theta, edge_weights):
     """Score of marginals under prepared scores."""
     width = theta.shape[1]

@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from taut.structures.graphs.basis import ATTRACTIVE, packed_basis, pairwise_table, unary_table
+from taut.structures.graphs.basis import (
+    ATTRACTIVE,
+    packed_basis,
+    pairwise_table,
+    repulsion,
+    unary_table,
+)
 
 
 @dataclass(frozen=True)
@@ -93,12 +99,7 @@ class GraphModel:
     def check_attractive(self) -> None:
         """Non-negative weights must make every table attractive."""
         for number, table in enumerate(self.pairwise_tables()):
-            agree = np.einsum("bkk->bk", table) if table.shape[1] == table.shape[2] else None
-            # B(k,k) + B(l,m) >= B(k,m) + B(l,k) for all k, l, m: what expansion moves need.
-            if agree is None or np.any(
-                agree[:, :, None, None] + table[:, None]
-                < table.transpose(0, 1, 2)[:, :, None, :] + table.transpose(0, 2, 1)[:, :, :, None]
-            ):
+            if table.shape[1] != table.shape[2] or np.any(repulsion(table) > 0):
                 raise ValueError(
                     f"attractive=True: the pairwise basis of edge type {number} is not attractive "
                     f"under every non-negative weight; use one of {ATTRACTIVE}"

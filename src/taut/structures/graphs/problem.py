@@ -32,6 +32,7 @@ from taut.inference.methods import Method
 from taut.problem import label_value
 from taut.structures.features import add_scaled
 from taut.structures.graphs.arrays import GraphArrays
+from taut.structures.graphs.basis import repulsion
 from taut.structures.graphs.compute import (
     ALL,
     add_labelling,
@@ -50,15 +51,6 @@ from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import fill_truth
 from taut.structures.graphs.oracle import best_labelling, make_method_ready
 from taut.structures.graphs.work import WorkArrays, new_work_arrays
-
-
-def first_repulsive(pair: np.ndarray) -> int:
-    """The edge whose scores are farthest from what expansion moves need:
-    s(k, k) + s(l, m) >= s(k, m) + s(l, k) for all k, l, m.
-    """
-    agree = np.einsum("ekk->ek", pair)[:, :, None, None] + pair[:, None]  # [e, k, l, m]
-    differ = pair[:, :, None, :] + pair.transpose(0, 2, 1)[:, :, :, None]
-    return int((differ - agree).max(axis=(1, 2, 3)).argmax())
 
 
 class GraphFields(NamedTuple):
@@ -314,7 +306,7 @@ class GraphProblem(GraphFields):
         problem.scores(w, i, work)
         edges = problem.arrays.edges
         m = int(edges.stop[i] - edges.start[i])
-        e = first_repulsive(work.arrays.local.pair[:m])
+        e = int(repulsion(work.arrays.local.pair[:m]).argmax())
         u, v = edges.ends[edges.start[i] + e]
         return ValueError(
             f"inference={Method(problem.method).text!r} needs attractive edges, but under these "
