@@ -161,6 +161,7 @@ class GraphSVM(StructuredEstimator):
             normalize=self._is_normalized(),
             importance=None if weights is None else weights[left],
             inference=self.inference,
+            accuracy=0.1 * self.tol,
         )
         solution = self._train(problem, continues=continues, C=self.C)
         self._labels, self._graph_model = node_labels, model

@@ -135,6 +135,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             normalize=False,
             importance=weights,
             inference=self.inference,
+            accuracy=0.1 * self.tol,
         )
         solution = self._train(problem, continues=continues, C=self.C)
         self._graph_model, self.edges_ = model, ends

@@ -40,14 +40,15 @@ def graph_problem(
     normalize: bool = True,
     importance: np.ndarray | None = None,
     inference: str = "auto",
-    rounds: int = 200,
+    rounds: int = 1000,
     accuracy: float = 1e-4,
 ) -> GraphProblem:
     """Examples under a model, from stacked arrays: all nodes, all edges, one graph after the other.
 
     ``ends`` numbers nodes within their graph; ``shared_edges`` says that every graph has all of
-    them. ``cost`` is (K, K) or (node types, K, K). Without ``truth`` the problem is for prediction:
-    relaxed solutions are rounded.
+    them. ``cost`` is (K, K) or (node types, K, K). Message passing stops when its gap is the
+    fraction ``accuracy`` of the worst loss: so much it can add to the relative gap. Without
+    ``truth`` the problem is for prediction: relaxed solutions are rounded.
 
     >>> model = GraphModel((2,), ((0, 0),), n_features=1, n_edge_features=0, pairwise="potts")
     >>> problem = graph_problem(
