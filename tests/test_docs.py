@@ -22,9 +22,13 @@ COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
-@pytest.mark.parametrize(
-    "page", ["text", "templates", "metrics", "model_files", "python_models", "poses"]
-)
+PAGES = [
+    "text", "templates", "metrics", "model_files", "python_models",
+    "graphs", "label_sets", "inference", "poses",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_python_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}

@@ -1,4 +1,4 @@
-"""Plots draw what the history and the confusion matrix hold."""
+"""Plots draw what they are given: histories, confusion matrices, segmentations, pair scores."""
 
 import sys
 
@@ -8,7 +8,7 @@ import pytest
 
 from taut import BCFW, FrankWolfe, solve
 from taut.metrics import confusion_matrix
-from taut.plotting import plot_confusion, plot_convergence
+from taut.plotting import plot_confusion, plot_convergence, plot_pair_scores, plot_segmentation
 from taut.structures import multiclass_problem
 
 
@@ -109,9 +109,102 @@ def test_no_labels_to_plot():
         plot_confusion([], [])
 
 
+MAP = np.array([[0, 0, 1], [2, 2, 1]])
+
+
+def legend_of(axis):
+    return [text.get_text() for text in axis.get_legend().get_texts()]
+
+
+def test_a_segmentation_covers_each_pixel_with_the_colour_of_its_label(tmp_path):
+    figure, ax = plt.subplots()
+    axis = plot_segmentation(np.zeros((2, 3, 3)), MAP, np.array([0, 1, 0]), ax, ["sky", "sea"])
+    assert axis is ax
+    image, overlay = (picture.get_array() for picture in axis.images)
+    assert image.shape == (2, 3, 3)
+    sky, sea = overlay[0, 0], overlay[0, 2]
+    assert not np.array_equal(sky, sea)
+    assert np.array_equal(overlay, np.where((MAP == 1)[:, :, None], sea, sky))
+    assert legend_of(axis) == ["sky", "sea"]
+    figure.savefig(tmp_path / "figure.png")
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("unknown", [-1, None])
+def test_unknown_labels_are_not_covered(unknown):
+    axis = plot_segmentation(np.zeros((2, 3)), MAP, [1, unknown, 0])
+    np.testing.assert_array_equal(axis.images[1].get_array()[:, :, 3] == 0, MAP == 1)
+    assert axis.get_legend() is None
+    plt.close(axis.figure)
+
+
+def test_pictures_with_the_same_classes_have_the_same_colours():
+    classes = ["sky", "tree", "sea"]
+    one = plot_segmentation(np.zeros((2, 3)), MAP, ["sea", "sea", "tree"], classes=classes)
+    other = plot_segmentation(np.zeros((2, 3)), MAP, [2, 0, 2], classes=classes)
+    overlays = [axis.images[1].get_array() for axis in (one, other)]
+    np.testing.assert_array_equal(overlays[0][0, 0], overlays[1][0, 0])
+    assert (legend_of(one), legend_of(other)) == (["tree", "sea"], ["sky", "sea"])
+    for axis in (one, other):
+        plt.close(axis.figure)
+
+
+@pytest.mark.parametrize(
+    ("image", "labels", "classes", "message"),
+    [
+        (
+            np.zeros((3, 3)),
+            [0, 1, 0],
+            None,
+            r"image has shape \(3, 3\) and superpixel_map \(2, 3\)",
+        ),
+        (np.zeros((2, 3)), [0, 1], None, "numbers superpixels 0 to 2, labels has 2"),
+        (np.zeros((2, 3)), [0, 1, 2], ["a", "b"], "label 2 is not among the 2 classes"),
+        (np.zeros((2, 3)), ["a", "c", "b"], ["a", "b"], "label 'c' is not among the 2 classes"),
+    ],
+    ids=["size", "too few labels", "number", "name"],
+)
+def test_segmentations_that_do_not_fit(image, labels, classes, message):
+    with pytest.raises(ValueError, match=message):
+        plot_segmentation(image, MAP, labels, classes=classes)
+
+
+def test_pair_scores_are_drawn_around_zero(tmp_path):
+    figure, ax = plt.subplots()
+    scores = np.array([[0.0, 1.0, -3.0], [1.0, 0.0, 0.0], [-3.0, 0.0, 0.0]])
+    axis = plot_pair_scores(scores, ["beach", "sea", "snow"], ax)
+    assert axis is ax
+    (image,) = axis.images
+    assert image.get_clim() == (-3.0, 3.0)
+    np.testing.assert_array_equal(image.get_array().filled(np.nan)[0, 1:], scores[0, 1:])
+    np.testing.assert_array_equal(image.get_array().mask, np.eye(3, dtype=bool))
+    for ticks in (axis.get_xticklabels(), axis.get_yticklabels()):
+        assert [tick.get_text() for tick in ticks] == ["beach", "sea", "snow"]
+    figure.savefig(tmp_path / "figure.png")
+    plt.close(figure)
+
+
+def test_labels_that_are_strangers_to_each_other():
+    axis = plot_pair_scores(np.zeros((2, 2)))
+    assert axis.images[0].get_clim() == (-1.0, 1.0)
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["0", "1"]
+    plt.close(axis.figure)
+
+
+def test_pair_scores_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"pair_scores has shape \(2, 3\)"):
+        plot_pair_scores(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="there are 3 label_names for 2 labels"):
+        plot_pair_scores(np.zeros((2, 2)), ["a", "b", "c"])
+
+
 def test_without_matplotlib(monkeypatch, solutions):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"plot_confusion needs matplotlib: pip install 'taut"):
         plot_confusion([["a"]], [["a"]])
     with pytest.raises(ImportError, match=r"plot_convergence needs matplotlib: pip install 'taut"):
         plot_convergence(solutions)
+    with pytest.raises(ImportError, match="plot_segmentation needs matplotlib"):
+        plot_segmentation(np.zeros((2, 3)), MAP, [0, 1, 0])
+    with pytest.raises(ImportError, match="plot_pair_scores needs matplotlib"):
+        plot_pair_scores(np.zeros((2, 2)))

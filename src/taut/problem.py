@@ -118,6 +118,14 @@ def shift(problem, i, y, amount, scale, mu, delta, work):
     """
 
 
+@generic(optional=True)
+def finish_shifts(problem, i, scale, mu, delta, work):
+    """Called after the shifts of one visit, whose amounts sum to zero; they may wait for it.
+
+    Where labellings have much in common it is cheaper to add them up first.
+    """
+
+
 @generic
 def forget(problem, i, y):
     """The solver keeps no copy of labelling ``y`` any more."""

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taut.decode import decode
@@ -109,11 +108,11 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> "MultilabelSVM":
-        """Train on rows ``X``, dense or CSR, with indicators ``Y`` (n, L) of their labels."""
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "MultilabelSVM":
+        """Train on rows ``X``, dense or CSR, with indicators ``y`` (n, L) of their labels."""
         continues = self._checked_warm_start() and hasattr(self, "solution_")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        Y = _indicators(Y, X.shape[0])
+        Y = _indicators(y, X.shape[0])
         weights = checked_weights(sample_weight, X.shape[0])
         ends = label_edges(self.edges, Y)
         if continues and not np.array_equal(ends, self.edges_):
@@ -198,16 +197,21 @@ def _indicators(Y: Any, n: int) -> np.ndarray:
     Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
     if Y.ndim != 2 or Y.shape[1] < 1:
         raise ValueError(
-            f"Y has shape {Y.shape}; indicators (n_samples, n_labels) are expected: see "
+            f"y has shape {Y.shape}; indicators (n_samples, n_labels) are expected: see "
             "sklearn.preprocessing.MultiLabelBinarizer"
         )
+    if Y.dtype.kind not in "biuf":
+        raise TypeError(
+            f"y has values of type {Y.dtype}; 1 where an example has the label and 0 where not are "
+            "expected"
+        )
     if len(Y) != n:
-        raise ValueError(f"X has {n} rows but Y has {len(Y)}")
+        raise ValueError(f"X has {n} rows but y has {len(Y)}")
     outside = np.argwhere(~np.isin(Y, (0, 1)))
     if outside.size:
         i, label = outside[0]
         raise ValueError(
-            f"Y[{i}, {label}] is {Y[i, label]!r}; 1 where an example has the label and 0 where not "
-            f"are expected (this is a {type_of_target(Y)} target)"
+            f"y[{i}, {label}] is {Y[i, label].item()!r}; 1 where an example has the label and 0 "
+            "where not are expected"
         )
     return Y.astype(np.int32)

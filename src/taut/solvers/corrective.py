@@ -33,6 +33,7 @@ from taut.problem import (
     argmax,
     begin_change,
     begin_margins,
+    finish_shifts,
     label_loss,
     margin,
     project,
@@ -232,6 +233,10 @@ def store_block(problem, state, i, size, scale):
                 shift(problem, i, y, change, scale, state.mu, state.direct, state.work)
             else:
                 shift(problem, i, y, change, scale, state.mu, state.delta, state.work)
+    if plain:
+        finish_shifts(problem, i, scale, state.mu, state.direct, state.work)
+    else:
+        finish_shifts(problem, i, scale, state.mu, state.delta, state.work)
     state.ell[i] += loss_change
     if not plain:
         move(state, state.delta, -1.0, 1.0, weight(problem, i) * loss_change)

@@ -13,6 +13,7 @@ from taut.inference.labelling import labelling_score
 from taut.structures.features import add_scaled
 from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import (
+    add_difference,
     add_edges,
     add_label_image,
     add_losses,
@@ -25,8 +26,6 @@ from taut.structures.graphs.kernels import (
     push_sums,
     score_edges,
     score_nodes,
-    shift_image,
-    shift_states,
 )
 
 DELTA = numba.typeof(dense_accumulator(np.zeros(0)))
@@ -151,21 +150,31 @@ def find_margin(graph, w, i, work, y):
     return margin_of_states(nodes, edges, first, start, n, m, truth, w, local, y)
 
 
-@apart(FROZEN, INDEX, FROZEN, LABELS, NUMBER, NUMBER, VECTOR, DELTA)
-def shift_block(graph, i, work, y, amount, scale, mu, delta):
-    graph, local = graph_of(graph), work_of(work).local
+@apart(FROZEN, INDEX, FROZEN, LABELS, NUMBER)
+def add_shift(graph, i, work, y, amount):
+    """The shifts of a visit are added up: their labellings share most of their features."""
+    graph, pending = graph_of(graph), work_of(work).local.pending
     first, n, start, m = sizes(graph, i)
-    nodes, edges, truth = graph.nodes, graph.edges, graph.loss.truth[first:]
-    at, end = block_range(graph, i)
-    block = mu[at:end]
     if graph.search.relaxed:
-        find_truth_sums(graph, i, local)
-        image = y[: 2 * (end - at)].view(np.float64)
-        shift_image(
-            nodes, edges.weights_at, first, n, truth, amount, scale, local, image, block, delta
-        )
+        # What each takes from the truth cancels in the sum.
+        at, end = block_range(graph, i)
+        add_scaled(y[: 2 * (end - at)].view(np.float64), amount, pending)
     else:
-        shift_states(nodes, edges, first, start, n, m, truth, amount, scale, local, y, block, delta)
+        truth = graph.loss.truth[first:]
+        add_difference(graph.edges, start, n, m, truth, y, amount, pending)
+    return 0.0
+
+
+@apart(FROZEN, INDEX, FROZEN, NUMBER, VECTOR, DELTA)
+def make_shifts(graph, i, work, scale, mu, delta):
+    graph, local = graph_of(graph), work_of(work).local
+    first, n, _, _ = sizes(graph, i)
+    at, end = block_range(graph, i)
+    edges, pending = graph.edges, local.pending[: end - at]
+    push_nodes(graph.nodes, first, n, pending, -scale, local.coefficient, delta)
+    push_sums(pending[n * graph.nodes.width :], edges.weights_at, -scale, delta)
+    add_scaled(pending, 1.0, mu[at:end])
+    pending[:] = 0.0
     return 0.0
 
 
@@ -195,6 +204,7 @@ ALL = (
     add_labelling,
     project_change,
     find_margin,
-    shift_block,
+    add_shift,
+    make_shifts,
     write_truth,
 )

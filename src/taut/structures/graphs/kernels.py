@@ -238,44 +238,19 @@ def margin_of_image(nodes, first, n, truth, edge_weights, w, work, image):
 
 
 @compiled
-def shift_states(nodes, edges, first, start, n, m, truth, amount, scale, work, y, block, delta):
-    """Move ``amount`` of a block from the truth to y, and delta with it."""
-    width, change = nodes.width, work.states
+def add_difference(edges, start, n, m, truth, y, amount, image):
+    """image += amount * (image of y - image of the truth), where they differ."""
+    width = edges.width
+    sums = image[n * width :]
     for t in range(n):
         if y[t] != truth[t]:
-            change[:] = 0.0
-            change[y[t]] = 1.0
-            change[truth[t]] = -1.0
-            add_scaled(change, amount, block[t * width : (t + 1) * width])
-            push_states(nodes, first + t, change, -scale * amount, work.coefficient, delta)
-    sums, moved = block[n * width :], work.sums
-    moved[:] = 0.0
+            image[t * width + y[t]] += amount
+            image[t * width + truth[t]] -= amount
     for e in range(start, start + m):
         u, v = edges.ends[e, 0], edges.ends[e, 1]
         if y[u] != truth[u] or y[v] != truth[v]:
-            add_edge(edges, e, truth[u], truth[v], -amount, moved)
-            add_edge(edges, e, y[u], y[v], amount, moved)
-    add_scaled(moved, 1.0, sums)
-    push_sums(moved, edges.weights_at, -scale, delta)
-
-
-@compiled
-def shift_image(nodes, weights_at, first, n, truth, amount, scale, work, image, block, delta):
-    """The same to marginals; work.truth_sums holds the truth's edge sums."""
-    width, change = nodes.width, work.states
-    for t in range(n):
-        at = t * width
-        if image[at + truth[t]] != 1.0:
-            for k in range(width):
-                change[k] = image[at + k]
-            change[truth[t]] -= 1.0
-            add_scaled(change, amount, block[at : at + width])
-            push_states(nodes, first + t, change, -scale * amount, work.coefficient, delta)
-    moved = work.sums
-    for j in range(moved.size):
-        moved[j] = amount * (image[n * width + j] - work.truth_sums[j])
-    add_scaled(moved, 1.0, block[n * width :])
-    push_sums(moved, weights_at, -scale, delta)
+            add_edge(edges, e, truth[u], truth[v], -amount, sums)
+            add_edge(edges, e, y[u], y[v], amount, sums)
 
 
 @compiled

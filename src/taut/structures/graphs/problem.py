@@ -36,15 +36,16 @@ from taut.structures.graphs.basis import repulsion
 from taut.structures.graphs.compute import (
     ALL,
     add_labelling,
+    add_shift,
     find_label_loss,
     find_label_score,
     find_margin,
     find_mean_score,
     find_truth_score,
+    make_shifts,
     prepare_losses,
     prepare_scores,
     project_change,
-    shift_block,
     write_truth,
 )
 from taut.structures.graphs.frozen import graph_of, work_of
@@ -141,7 +142,10 @@ class GraphProblem(GraphFields):
         return find_margin(problem.frozen, w, np.int64(i), work.frozen, y)
 
     def shift(problem, i, y, amount, scale, mu, delta, work):
-        shift_block(problem.frozen, np.int64(i), work.frozen, y, amount, scale, mu, delta)
+        add_shift(problem.frozen, np.int64(i), work.frozen, y, amount)
+
+    def finish_shifts(problem, i, scale, mu, delta, work):
+        make_shifts(problem.frozen, np.int64(i), work.frozen, scale, mu, delta)
 
     def length(problem, i):
         nodes = problem.pointer[i + 1] - problem.pointer[i]

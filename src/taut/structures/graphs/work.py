@@ -22,10 +22,9 @@ class Local(NamedTuple):
     pair: np.ndarray  # (most edges, K, K) edge scores
     coefficient: np.ndarray  # of a basis
     change: np.ndarray  # the change d of a dual block, laid out like it
-    sums: np.ndarray  # edge part of a change
+    pending: np.ndarray  # shifts of a visit, laid out like a dual block; zero between visits
     truth_sums: np.ndarray  # edge part of the truth's image
     truth_of: np.ndarray  # (1,) of which example it is
-    states: np.ndarray  # (K,) a change of a node's states
     known_node: np.ndarray  # visit in which theta[t] was computed by ``margin``
     known_edge: np.ndarray
     visit: np.ndarray  # (1,)
@@ -59,10 +58,9 @@ def new_work_arrays(arrays: GraphArrays, nodes: int, edges: int) -> WorkArrays:
         pair=np.zeros((edges, width, width)),
         coefficient=np.zeros(basis.max()),
         change=np.zeros(nodes * width + n_weights),
-        sums=np.zeros(n_weights),
+        pending=np.zeros(nodes * width + n_weights),
         truth_sums=np.zeros(n_weights),
         truth_of=np.full(1, -1),
-        states=np.zeros(width),
         known_node=np.zeros(nodes, np.int64),
         known_edge=np.zeros(edges, np.int64),
         visit=np.zeros(1, np.int64),
