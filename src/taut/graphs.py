@@ -12,9 +12,11 @@ EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or 
 class Graph(NamedTuple):
     """One graph; plain tuples of its first two or three fields do as well.
 
-    ``edges`` numbers nodes from 0. Where scores depend on the direction of an edge
-    (``pairwise="full"``), its first node is the first state's. Types number kinds of nodes and
-    edges that have weights of their own. ``node_weights`` say how much a mistake at a node counts.
+    Fields: ``nodes`` (n, d) features, an array or sparse matrix; ``edges`` (m, 2) integers, which
+    number nodes from 0; ``edge_features`` (m, f); ``node_types`` (n,), ``edge_types`` (m,) and
+    ``node_weights`` (n,); all but the first two may be None. Where scores depend on the direction
+    of an edge (``pairwise="full"``), its first node is the first state's. Types number kinds of
+    nodes and edges that have weights of their own. ``node_weights`` say how much a mistake counts.
     """
 
     nodes: Any  # (n, d) array or sparse matrix
@@ -53,6 +55,8 @@ def stack_graphs(graphs: Any, name: str = "graphs") -> StackedGraphs:
         raise TypeError(f"{name} is a {type(graphs).__name__}; a list of graphs is expected")
     if len(graphs) == 0:
         raise ValueError(f"{name} is empty")
+    if isinstance(graphs, tuple) and np.ndim(graphs[0]) == 2:
+        raise TypeError(f"{name} looks like one graph; a list of graphs is expected: [graph]")
     parts = [_as_graph(graph, f"{name}[{i}]") for i, graph in enumerate(graphs)]
     nodes = [matrix(g.nodes, f"{name}[{i}]", "node") for i, g in enumerate(parts)]
     lengths = np.array([x.shape[0] for x in nodes], np.int64)
@@ -97,6 +101,7 @@ def matrix(x: Any, place: str, kind: str) -> Any:
     if x.ndim != 2:
         raise ValueError(
             f"{kind} features of {place} have shape {x.shape}; one row per {kind} is expected"
+            + ("; x[:, None] makes a column of them" if x.ndim == 1 else "")
         )
     x = x.tocsr().astype(np.float64, copy=False) if sparse.issparse(x) else x
     values = x.data if sparse.issparse(x) else x
@@ -124,6 +129,11 @@ def _joined(parts: list[Any], name: str, kind: str) -> Any:
 
 
 def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
+    if sparse.issparse(edges):
+        raise TypeError(
+            f"the edges of {place} are a sparse matrix; pairs of nodes (number of edges, 2) are "
+            "expected: np.argwhere(matrix) of one triangle"
+        )
     ends = np.asarray(edges)
     if ends.size == 0:
         return np.zeros((0, 2), np.int32)
@@ -131,6 +141,7 @@ def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
         raise ValueError(
             f"the edges of {place} are an array of shape {ends.shape} and type {ends.dtype}; "
             "integers of shape (number of edges, 2) are expected"
+            + ("; transpose them" if ends.ndim == 2 and ends.shape[0] == 2 else "")
         )
     wrong = np.flatnonzero(((ends < 0) | (ends >= n_nodes)).any(axis=1))
     if wrong.size:
@@ -138,6 +149,7 @@ def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
         raise ValueError(
             f"edge {wrong[0]} of {place} joins nodes {u} and {v}, but its {n_nodes} nodes are "
             f"numbered 0 to {n_nodes - 1}"
+            + ("; subtract 1 if yours begin with 1" if ends.min() == 1 else "")
         )
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if loops.size:

@@ -78,8 +78,10 @@ def _plain(label: Any) -> Any:
     return label.item() if is_scalar else label
 
 
-def check_labels(y: Any, lengths: np.ndarray, of: str = "X", name: str = "y") -> None:
-    """Refuse labels that do not fit the sequences."""
+def check_labels(
+    y: Any, lengths: np.ndarray, of: str = "X", name: str = "y", what: str = "sequences"
+) -> None:
+    """Refuse labels that do not fit the sequences, or whatever else ``of`` is a list of."""
     if isinstance(y, Column):
         if len(y.codes) != lengths.sum():
             raise ValueError(f"there are {len(y.codes)} labels for {lengths.sum()} tokens")
@@ -88,8 +90,8 @@ def check_labels(y: Any, lengths: np.ndarray, of: str = "X", name: str = "y") ->
         raise TypeError(f"{name} is a {type(y).__name__}; a list of label sequences is expected")
     if len(y) != len(lengths):
         raise ValueError(
-            f"{of} has {len(lengths)} sequences but {name} has {len(y)}; they must correspond one "
-            "to one"
+            f"{of} has {len(lengths)} {what} but {name} has {len(y)}; they must correspond one "
+            "to one" + (f": [{name}]?" if len(lengths) == 1 and len(y) == lengths[0] else "")
         )
     for i, part in enumerate(y):
         if isinstance(part, str | bytes | dict | set) or not hasattr(part, "__len__"):

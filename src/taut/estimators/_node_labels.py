@@ -33,8 +33,9 @@ class NodeLabels:
             if len(codec.classes) == 0:
                 raise ValueError(f"no node of type {kind} has a label; number the types from 0")
         if all(len(codec.classes) == 1 for codec in self.codecs):
+            label = self.codecs[0].classes.tolist()[0]
             raise ValueError(
-                f"the nodes have one label only, {self.codecs[0].classes[0]!r}; there is nothing "
+                f"the nodes have one label only, {label!r}; there is nothing "
                 f"to learn (None and missing_label={missing!r} mean that a label is not known)"
             )
 

@@ -22,10 +22,13 @@ LOSSES = ("hamming-sum", "hamming")
 class GraphSVM(StructuredEstimator):
     """Structured SVM for graphs whose nodes are to be labelled.
 
+    Parameters not listed are those of :class:`taut.ChainSVM`.
+
     Parameters
     ----------
     C : float
-        Weight of the loss against the regulariser.
+        Weight of the loss against the regulariser. The loss is a sum over nodes: for graphs of
+        hundreds of nodes begin with 0.001, larger values take long.
     pairwise : {"potts", "full", "symmetric", "associative"}, array, or a list of them
         How the score of an edge depends on the labels of its ends: one number for a disagreement,
         one for every pair of labels, one for every unordered pair, one for agreeing on each label,
@@ -45,11 +48,10 @@ class GraphSVM(StructuredEstimator):
     class_weight : dict, "balanced" or None
         Multiplies the cost of mistakes on a label.
     missing_label : label
-        Nodes with this label or None have no label: they and their edges are left out of training.
+        Nodes with this label (default -1) or None have no label: they and their edges are left out
+        of training. If -1 is a class of yours, set this to None.
     bias : bool
         Give every label a bias.
-
-    The others are those of :class:`taut.ChainSVM`.
 
     Attributes
     ----------
@@ -132,7 +134,7 @@ class GraphSVM(StructuredEstimator):
         :class:`taut.Graph`, and a list of labels for the nodes of each."""
         continues = self._checked_warm_start() and hasattr(self, "solution_")
         stacked = stack_graphs(graphs)
-        check_labels(labels, stacked.lengths, of="graphs", name="labels")
+        check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         weights = checked_weights(sample_weight, len(stacked.lengths))
         known = is_labelled(labels, self.missing_label)
         stacked, left = without_nodes(stacked, known)
@@ -174,9 +176,11 @@ class GraphSVM(StructuredEstimator):
 
     def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
         n_types = len(node_labels.codecs)
+        joins = _joins(stacked, n_types)
+        self._check_comparable(joins, node_labels)
         return GraphModel(
             states=tuple(len(codec.classes) for codec in node_labels.codecs),
-            joins=_joins(stacked, n_types),
+            joins=joins,
             n_features=stacked.rows.shape[1],
             n_edge_features=stacked.n_edge_features,
             unary=self.unary,
@@ -185,6 +189,19 @@ class GraphSVM(StructuredEstimator):
             attractive=self.attractive,
             by_feature=sparse.issparse(stacked.rows),
         )
+
+    def _check_comparable(self, joins: Any, node_labels: NodeLabels) -> None:
+        """Tables that compare labels make sense only between node types with the same ones."""
+        kinds = self.pairwise if isinstance(self.pairwise, list | tuple) else [self.pairwise]
+        for number, (u, v) in enumerate(joins):
+            kind = kinds[min(number, len(kinds) - 1)]
+            first, second = (node_labels.codecs[t].number for t in (u, v))
+            if isinstance(kind, str) and kind != "full" and first != second:
+                raise ValueError(
+                    f"pairwise={kind!r} compares labels, but edge type {number} joins node types "
+                    f"{u} and {v}, whose labels are {list(first)} and {list(second)}; use "
+                    '"full" for it: pairwise is a list with one value per edge type'
+                )
 
     def _is_normalized(self) -> bool:
         if isinstance(self.loss, str) and self.loss not in LOSSES:
@@ -228,8 +245,9 @@ class GraphSVM(StructuredEstimator):
         ):
             # Graphs without any edge have no features of edges.
             if found != fitted and not (what == "edge" and len(stacked.ends) == 0):
+                given = f"{found} features per {what}" if found else f"no {what} features"
                 raise ValueError(
-                    f"graphs have {found} features per {what}, the model was fitted with {fitted}"
+                    f"graphs have {given}, the model was fitted with {fitted or 'none'}"
                 )
         edge_rows = stacked.edge_rows
         if edge_rows is None and model.n_edge_features:
@@ -252,7 +270,7 @@ class GraphSVM(StructuredEstimator):
     def score(self, graphs: Any, labels: Any) -> float:
         """The fraction of labelled nodes whose label is predicted."""
         stacked = stack_graphs(graphs)
-        check_labels(labels, stacked.lengths, of="graphs", name="labels")
+        check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         right = total = 0
         for predicted, true in zip(self.predict(graphs), labels, strict=True):
             for ours, theirs in zip(predicted, true, strict=True):

@@ -14,9 +14,16 @@ from taut.estimators._base import StructuredEstimator
 from taut.losses import checked_weights
 from taut.structures.graphs import label_edges, label_model, multilabel_problem
 
+EXPECTED = (
+    "indicators (n_samples, n_labels), 1 where an example has the label and 0 where not, are "
+    "expected: see sklearn.preprocessing.MultiLabelBinarizer"
+)
+
 
 class MultilabelSVM(ClassifierMixin, StructuredEstimator):
-    """Structured SVM for label sets, with scores for pairs of labels.
+    """Structured SVM for label sets, with scores for pairs of labels; the loss counts wrong labels.
+
+    Parameters not listed are those of :class:`taut.ChainSVM`.
 
     Parameters
     ----------
@@ -37,8 +44,6 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         Cost of a mistake on each label; default 1.
     bias : bool
         Give every label a bias.
-
-    The others are those of :class:`taut.ChainSVM`. The loss is the number of wrong labels.
 
     Attributes
     ----------
@@ -194,17 +199,14 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
 def _indicators(Y: Any, n: int) -> np.ndarray:
     """Label indicators as an array of 0 and 1."""
-    Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
+    try:
+        Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
+    except ValueError:
+        raise ValueError(f"y is ragged; {EXPECTED}") from None
     if Y.ndim != 2 or Y.shape[1] < 1:
-        raise ValueError(
-            f"y has shape {Y.shape}; indicators (n_samples, n_labels) are expected: see "
-            "sklearn.preprocessing.MultiLabelBinarizer"
-        )
+        raise ValueError(f"y has shape {Y.shape}; {EXPECTED}")
     if Y.dtype.kind not in "biuf":
-        raise TypeError(
-            f"y has values of type {Y.dtype}; 1 where an example has the label and 0 where not are "
-            "expected"
-        )
+        raise TypeError(f"y has values of type {Y.dtype}; {EXPECTED}")
     if len(Y) != n:
         raise ValueError(f"X has {n} rows but y has {len(Y)}")
     outside = np.argwhere(~np.isin(Y, (0, 1)))

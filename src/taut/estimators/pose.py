@@ -229,11 +229,12 @@ def _stacked_joints(Y: Arrays) -> np.ndarray:
     """All joints, (n, P, 2), rounded; the first example says how many parts there are."""
     if len(Y) == 0:
         raise ValueError("there are no joints; at least one example is needed")
-    n_parts = np.shape(Y[0])[0] if np.ndim(Y[0]) else 0
-    if n_parts == 0:
+    if np.ndim(Y[0]) != 2 or np.shape(Y[0])[1] != 2 or np.shape(Y[0])[0] == 0:
         raise ValueError(
-            f"the joints of example 0 have shape {np.shape(Y[0])}; expected (parts, 2)"
+            f"the joints of example 0 have shape {np.shape(Y[0])}; expected (parts, 2), x and y of "
+            "every part"
         )
+    n_parts = np.shape(Y[0])[0]
     return np.stack([checked_joints(Y[i], i, n_parts) for i in range(len(Y))])
 
 

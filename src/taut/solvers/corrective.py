@@ -10,6 +10,10 @@ so a block can be solved over its active set without touching w, which moves onc
 labelling differs from the truth in a few places, and <w, psi_a> costs only those: a visit takes
 about a microsecond where an oracle call takes ten.
 
+Under box constraints w = clip(v) moves no farther than v does. The Gram matrix then gives a lower
+bound on the dual along every step, exact where nothing is clipped: what improves it improves the
+dual (formulas: Osokin's appendix H, whose step is the same with one corner).
+
 What then limits convergence is the coupling between blocks. Between two passes of the oracle the
 remembered labellings are therefore swept several times (compare the multi-plane method of Shah,
 Kolmogorov & Lampert 2015), with Nesterov's momentum: after a sweep that moved alpha from a to a',
@@ -44,7 +48,7 @@ from taut.problem import (
 )
 from taut.solvers.corners import has_room, insert
 from taut.solvers.sampling import draw, set_gap
-from taut.solvers.state import AVERAGED, MOMENTUM, ORACLE_CALLS, STEPS, bounded_step, move
+from taut.solvers.state import AVERAGED, MOMENTUM, ORACLE_CALLS, STEPS, move
 
 # A visit ends when what it could still gain is this fraction of what it could at first.
 ENOUGH = 0.05
@@ -181,37 +185,10 @@ def correct(scratch, size, gram, scale):
 
 
 @both_modes
-def correct_bounded(problem, state, i, size, scale):
-    """One pairwise step with the exact line search under box constraints.
-
-    The Gram matrix says nothing of clipped weights, so the direction itself is needed.
-    """
-    corners, scratch = state.corners, state.scratch
-    best, worst = _best_and_worst(scratch, size)
-    gain = scratch.value[best] - scratch.value[worst]
-    if gain <= 0.0:
-        return
-    begin_change(problem, i, state.mu, 0.0, state.work)
-    y_best = corners.labels[corners.label_at[scratch.slot[best]] :]
-    y_worst = corners.labels[corners.label_at[scratch.slot[worst]] :]
-    add_corner(problem, i, y_best, 1.0, state.work)
-    add_corner(problem, i, y_worst, -1.0, state.work)
-    project(problem, i, state.work, 1.0, state.delta)
-    step = bounded_step(
-        state.delta, state.v, state.lower, state.upper, state.w, scale, gain, scratch.alpha[worst]
-    )
-    clear(state.delta)
-    _transfer(scratch, best, worst, step)
-
-
-@both_modes
 def correct_block(problem, state, i, size, C):
     """Improve the loaded block and move mu_i and w with it."""
     scale = C * weight(problem, i)
-    if state.lower.size > 0:
-        correct_bounded(problem, state, i, size, scale)
-    else:
-        correct(state.scratch, size, state.corners.gram, scale)
+    correct(state.scratch, size, state.corners.gram, scale)
     store_block(problem, state, i, size, scale)
 
 

@@ -284,16 +284,16 @@ def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.
         return lower, upper
     if not lower.size:
         return checked_bounds(required, problem.dim, problem.held_at_zero())
-    lower, upper = np.maximum(lower, required[0]), np.minimum(upper, required[1])
-    wrong = np.flatnonzero(lower > upper)
+    both = np.maximum(lower, required[0]), np.minimum(upper, required[1])
+    wrong = np.flatnonzero(both[0] > both[1])
     if wrong.size:
         p = wrong[0]
         raise ValueError(
-            f"the bounds of weight {p} leave nothing: it must lie between {required[0][p]} and "
-            f"{required[1][p]} for inference to be right, and bounds= limits it to at least "
-            f"{lower[p]} and at most {upper[p]}"
+            f"bounds= keeps weight {p} of {problem.dim} between {lower[p]} and {upper[p]}, but "
+            f"inference is right only if it is between {required[0][p]} and {required[1][p]} "
+            "(attractive edges, springs that pull); widen bounds= there"
         )
-    return lower, upper
+    return both
 
 
 def checked_bounds(
