@@ -57,10 +57,12 @@ def _user_cache() -> Path:
 
 def _source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version}{numba.__version__}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
         source = path.read_bytes()
-        # What holds kernels: it imports this module, or its methods are compiled by name.
-        if b"taut._compile" in source or path.name == "_compile.py":
+        # What holds kernels, or fields and numbers that they know by heart.
+        inside = path.relative_to(root).parts[0] in ("inference", "structures")
+        if inside or b"taut._compile" in source or path.name == "_compile.py":
             digest.update(source)
     return digest.hexdigest()[:16]
 

@@ -103,7 +103,14 @@ def matrix(x: Any, place: str, kind: str) -> Any:
             f"{kind} features of {place} have shape {x.shape}; one row per {kind} is expected"
             + ("; x[:, None] makes a column of them" if x.ndim == 1 else "")
         )
-    x = x.tocsr().astype(np.float64, copy=False) if sparse.issparse(x) else x
+    if sparse.issparse(x):
+        x = x.tocsr().astype(np.float64, copy=False)
+        try:
+            x.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(
+                f"{kind} features of {place} are no sound CSR matrix: {error}"
+            ) from None
     values = x.data if sparse.issparse(x) else x
     if np.all(np.isfinite(values)):
         return x

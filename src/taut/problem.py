@@ -114,6 +114,7 @@ def margin(problem, w, i, y, work):
 def shift(problem, i, y, amount, scale, mu, delta, work):
     """Move ``amount`` of mu_i from the truth to y; delta -= scale * amount * Psi_i(e(y) - truth).
 
+    The amounts of a visit sum to zero, and a problem may wait for ``finish_shifts`` with all of it.
     Like ``margin``, costs only the places where y differs from the truth.
     """
 

@@ -1,5 +1,7 @@
 """GraphSVM: graphs and labels as people have them, in scikit-learn's manner."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -72,6 +74,16 @@ def test_fitting_does_not_touch_the_data(fitted):
         np.testing.assert_array_equal(x, old)
 
 
+def test_a_pickled_model_predicts_and_goes_on_as_the_original():
+    clf = GraphSVM(**STANDARD, warm_start=True).fit(GRAPHS, LABELS)
+    other = pickle.loads(pickle.dumps(clf))
+    for ours, theirs in zip(clf.predict(GRAPHS), other.predict(GRAPHS), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for one in (clf, other):
+        one.set_params(tol=1e-7).fit(GRAPHS, LABELS)
+    np.testing.assert_array_equal(clf.w_, other.w_)
+
+
 def test_what_is_not_fitted_predicts_nothing():
     with pytest.raises(NotFittedError):
         GraphSVM().predict(GRAPHS)
@@ -113,7 +125,10 @@ def test_running_out_of_passes_is_said():
 def test_a_relaxation_is_called_one():
     clf = GraphSVM(**STANDARD, inference="roof-duality").fit(GRAPHS, LABELS)
     assert clf.solution_.certifies == "LP relaxation"
-    assert "LP relaxation" in str(clf.solution_)
+    assert clf.solution_.inference == clf.inference_ == "roof-duality"
+    assert "inference by roof-duality: objective and proof are those of the LP relaxation" in str(
+        clf.solution_
+    )
 
 
 # --- labels -----------------------------------------------------------------------------------
@@ -253,6 +268,20 @@ def test_attractive_models_predict_by_cuts(inference):
         clf.predict(GRAPHS, inference=inference), clf.predict(GRAPHS), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_three_labels_are_trained_by_messages_and_predicted_by_expansion():
+    rng = np.random.default_rng(4)
+    labels = [np.repeat(rng.permutation(3), 3) for _ in range(6)]
+    graphs = [(np.eye(3)[y] + 0.7 * rng.normal(size=(9, 3)), grid(3)) for y in labels]
+    clf = GraphSVM(C=0.5, tol=1e-3, attractive=True, random_state=0).fit(graphs, labels)
+    assert clf.inference_ == "message-passing"
+    assert clf.solution_.relative_gap <= 1e-3
+    assert clf.edge_coef_[0, 0] >= 0
+    best = np.concatenate(clf.predict(graphs, inference="exhaustive"))
+    for inference in ("expansion", "message-passing"):
+        assert np.mean(np.concatenate(clf.predict(graphs, inference=inference)) == best) > 0.9
+    assert clf.score(graphs, labels) > 0.7
 
 
 def test_on_forests_max_sum_predicts_what_enumeration_does(fitted):
@@ -397,9 +426,14 @@ def test_a_node_type_without_labels_is_refused():
         GraphSVM().fit(skipping, labels)
 
 
+def test_only_nodes_with_the_same_labels_can_be_compared():
+    with pytest.raises(ValueError, match=r"'potts' compares labels, but edge type 1 joins node ty"):
+        GraphSVM(pairwise="potts").fit(*typed_graphs())
+
+
 def test_a_cost_matrix_is_for_one_node_type():
     with pytest.raises(ValueError, match="one node type"):
-        GraphSVM(loss=np.zeros((3, 3))).fit(*typed_graphs())
+        GraphSVM(loss=np.zeros((3, 3)), pairwise="full").fit(*typed_graphs())
 
 
 # --- attractive models ------------------------------------------------------------------------
@@ -439,7 +473,7 @@ def test_cuts_refuse_edges_that_repel_and_name_them():
         (dict(attractive=True, pairwise="full"), "edge type 0 is not attractive"),
         (dict(attractive=True, pairwise="symmetric"), "edge type 0 is not attractive"),
         (dict(inference="expansion", attractive=True), "would certify nothing"),
-        (dict(attractive=True, bounds=(-np.inf, -1.0)), "the bounds of weight 4 leave nothing"),
+        (dict(attractive=True, bounds=(-np.inf, -1.0)), "bounds= keeps weight 4 of 5 between"),
         (dict(inference="max-sum"), "the edges of graph 0 close a cycle"),
         (dict(inference="magic"), "inference='magic'"),
         (dict(pairwise="magic"), "pairwise='magic'"),
@@ -477,14 +511,14 @@ def test_features_that_do_not_fit_the_model_are_refused(fitted):
     x, edges = GRAPHS[0]
     with pytest.raises(ValueError, match="3 features per node, the model was fitted with 2"):
         fitted.predict([(np.ones((9, 3)), edges)])
-    with pytest.raises(ValueError, match="1 features per edge, the model was fitted with 0"):
+    with pytest.raises(ValueError, match="1 features per edge, the model was fitted with none"):
         fitted.predict([(x, edges, np.ones((len(edges), 1)))])
 
 
 def test_edge_features_are_needed_where_there_are_edges():
     graphs = [(x, edges, np.ones((len(edges), 2))) for x, edges in GRAPHS]
     clf = GraphSVM(**STANDARD).fit(graphs, LABELS)
-    with pytest.raises(ValueError, match="0 features per edge, the model was fitted with 2"):
+    with pytest.raises(ValueError, match="no edge features, the model was fitted with 2"):
         clf.predict(GRAPHS)
     assert [len(part) for part in clf.predict([(x, []) for x, _ in GRAPHS])] == [9] * 6
 

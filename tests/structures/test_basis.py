@@ -6,7 +6,7 @@ from graph_reference import pairwise_basis, unary_basis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.structures.graphs.basis import packed_basis, pairwise_table, unary_table
+from taut.structures.graphs.basis import packed_basis, pairwise_table, repulsion, unary_table
 
 
 @pytest.mark.parametrize("kind", ["full", "symmetric", "potts", "associative"])
@@ -60,6 +60,22 @@ def test_packing_loses_nothing(drawn):
         padded[tuple(slice(size) for size in table.shape)] = table
         np.testing.assert_array_equal(unpacked.reshape(padded.shape), padded)
     assert basis.pointer[-1] == basis.value.size == sum(np.count_nonzero(t) for t in tables)
+
+
+@given(st.integers(1, 4), st.integers(0, 10**6))
+def test_repulsion_is_how_far_a_table_is_from_what_expansion_moves_need(states, seed):
+    """max over k, l, m of B(k, m) + B(l, k) - B(k, k) - B(l, m); 0 at l = m = k."""
+    tables = np.random.default_rng(seed).integers(-3, 4, (3, states, states)).astype(float)
+    expected = [
+        max(
+            B[k, m] + B[j, k] - B[k, k] - B[j, m]
+            for k in range(states)
+            for j in range(states)
+            for m in range(states)
+        )
+        for B in tables
+    ]
+    assert repulsion(tables).tolist() == expected
 
 
 def test_no_types_pack_into_nothing():

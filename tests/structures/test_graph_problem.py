@@ -1,5 +1,8 @@
 """A graph problem computes the feature map that its formula says, whatever the graph."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from graph_reference import (
@@ -24,6 +27,7 @@ from taut.problem import (
     begin_change,
     begin_margins,
     block_value,
+    finish_shifts,
     label_loss,
     label_value,
     length,
@@ -66,8 +70,10 @@ def change_and_project(problem, i, mu, keep, y, amount, scale, work, delta, step
 
 
 @compiled
-def shift_once(problem, i, y, amount, scale, mu, delta, work):
+def shift_twice(problem, i, y, other, amount, scale, mu, delta, work):
     shift(problem, i, y, amount, scale, mu, delta, work)
+    shift(problem, i, other, -amount, scale, mu, delta, work)
+    finish_shifts(problem, i, scale, mu, delta, work)
 
 
 @compiled
@@ -247,21 +253,20 @@ def test_a_change_of_the_marginals_seen_by_the_weights(case, seed):
 
 
 @laws
-def test_shift_moves_mass_from_the_truth_to_a_labelling(case, seed):
+def test_shifts_move_mass_from_one_labelling_to_another(case, seed):
+    """Twice with the same memory: nothing of the first visit is left."""
     problem, reference = CASES[case](seed)
     rng = np.random.default_rng(seed)
-    mu, delta = problem.new_dual(), problem.new_delta()
+    mu, delta, work = problem.new_dual(), problem.new_delta(), problem.new_work()
     i = int(rng.integers(problem.n))
-    local = random_labelling(reference, i, rng)
-    before = mu.copy()
-    y = as_label(problem, reference, i, local)
-    shift_once(problem, i, y, 0.4, 2.0, mu, delta, problem.new_work())
-    difference = local - reference.truth(i)
-    np.testing.assert_allclose(
-        as_vector(delta, problem), -0.8 * reference.psi[i] @ difference, rtol=0, atol=1e-12
-    )
-    expected = before.copy()
-    reference.images(expected)[i][:] += 0.4 * reference.image_of(i, difference)
+    expected, change = mu.copy(), np.zeros(problem.dim)
+    for _ in range(2):
+        first, second = (random_labelling(reference, i, rng) for _ in range(2))
+        y, other = (as_label(problem, reference, i, local) for local in (first, second))
+        shift_twice(problem, i, y, other, 0.4, 2.0, mu, delta, work)
+        change -= 0.8 * reference.psi[i] @ (first - second)
+        reference.images(expected)[i][:] += 0.4 * reference.image_of(i, first - second)
+    np.testing.assert_allclose(as_vector(delta, problem), change, rtol=0, atol=1e-12)
     np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-13)
 
 
@@ -365,3 +370,21 @@ def test_the_fingerprint_of_the_first_examples_is_that_of_a_problem_of_them(n):
     whole, _ = graph_pair([path(3), cycle(3), path(2)], n_edge_features=2, seed=3)
     part, _ = graph_pair([path(3), cycle(3), path(2)][:n], n_edge_features=2, seed=3)
     assert part.fingerprint() == whole.fingerprint(n) != whole.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "copied", [lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy], ids=["pickled", "copied"]
+)
+def test_a_copy_points_to_its_own_arrays(copied):
+    """Compiled code knows arrays by their addresses: stale ones would end the process."""
+    problem, _ = graph_pair([path(3), path(2)], n_edge_features=2)
+    other = copied(problem)
+    assert other.fingerprint() == problem.fingerprint()
+    assert not np.shares_memory(other.arrays.nodes.rows.dense, problem.arrays.nodes.rows.dense)
+    assert not np.array_equal(other.frozen, problem.frozen)
+    assert copied(problem.new_work()) is None  # scratch is made anew
+    w, out = np.random.default_rng(0).normal(size=problem.dim), np.zeros((2, 11))
+    for row, one in zip(out, (problem, other), strict=True):
+        y = np.zeros(3, np.int32)
+        values(one, w, 0, one.new_work(), y, one.new_dual(), y.copy(), row)
+    np.testing.assert_array_equal(*out)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from taut.solvers import Solution, Status, solve
 from taut.solvers.named import named_solver
+from taut.solvers.solve import is_number
 
 WARM_STARTS = (False, True, "dual", "primal")
 
@@ -49,6 +50,10 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
             **validation,
         )
+
+    def _oracle_accuracy(self) -> float:
+        """What an approximate oracle may add to the relative gap; ``solve`` judges ``tol``."""
+        return 0.1 * self.tol if is_number(self.tol) and self.tol > 0 else 1e-6
 
     def _warn_if_unfinished(self) -> None:
         """To be called last: a warning may be an error, and the model must be whole by then."""

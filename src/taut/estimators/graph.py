@@ -163,7 +163,7 @@ class GraphSVM(StructuredEstimator):
             normalize=self._is_normalized(),
             importance=None if weights is None else weights[left],
             inference=self.inference,
-            accuracy=0.1 * self.tol,
+            accuracy=self._oracle_accuracy(),
         )
         solution = self._train(problem, continues=continues, C=self.C)
         self._labels, self._graph_model = node_labels, model
@@ -175,8 +175,7 @@ class GraphSVM(StructuredEstimator):
         return self
 
     def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
-        n_types = len(node_labels.codecs)
-        joins = _joins(stacked, n_types)
+        joins = _joins(stacked)
         self._check_comparable(joins, node_labels)
         return GraphModel(
             states=tuple(len(codec.classes) for codec in node_labels.codecs),
@@ -226,8 +225,9 @@ class GraphSVM(StructuredEstimator):
     def _store(self, problem: GraphProblem, solution: Any) -> None:
         super()._store(problem, solution)
         coef, intercept, edge_coef = self._graph_model.weights(solution.w)
-        one = lambda parts: parts[0] if len(parts) == 1 else parts  # noqa: E731
-        self.coef_, self.intercept_, self.edge_coef_ = one(coef), one(intercept), one(edge_coef)
+        self.coef_, self.intercept_, self.edge_coef_ = (
+            parts[0] if len(parts) == 1 else parts for parts in (coef, intercept, edge_coef)
+        )
 
     # --- prediction ----------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class GraphSVM(StructuredEstimator):
         return right / total
 
 
-def _joins(stacked: StackedGraphs, n_types: int) -> tuple[tuple[int, int], ...]:
+def _joins(stacked: StackedGraphs) -> tuple[tuple[int, int], ...]:
     """Which node types each edge type joins, from the first edge of each."""
     if stacked.node_type is None:
         n_edge_types = 1 if stacked.edge_type is None else int(stacked.edge_type.max(initial=0)) + 1

@@ -139,7 +139,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             normalize=False,
             importance=weights,
             inference=self.inference,
-            accuracy=0.1 * self.tol,
+            accuracy=self._oracle_accuracy(),
         )
         solution = self._train(problem, continues=continues, C=self.C)
         self._graph_model, self.edges_ = model, ends
@@ -206,7 +206,7 @@ def _indicators(Y: Any, n: int) -> np.ndarray:
     if Y.ndim != 2 or Y.shape[1] < 1:
         raise ValueError(f"y has shape {Y.shape}; {EXPECTED}")
     if Y.dtype.kind not in "biuf":
-        raise TypeError(f"y has values of type {Y.dtype}; {EXPECTED}")
+        raise TypeError(f"Unknown label type: y has values of type {Y.dtype}; {EXPECTED}")
     if len(Y) != n:
         raise ValueError(f"X has {n} rows but y has {len(Y)}")
     outside = np.argwhere(~np.isin(Y, (0, 1)))

@@ -58,6 +58,8 @@ class MessageWork(NamedTuple):
     incidence: Incidence
     saddle: SaddleWork
     y: np.ndarray  # (N,)
+    best_y: np.ndarray  # (N,) the best labelling of the last call
+    best_score: np.ndarray  # (1,) and its score
     row: np.ndarray  # (2, K)
     rounds: np.ndarray  # (2,) sweeps and steps of the last call
 
@@ -67,6 +69,8 @@ def new_message_work(max_nodes, max_edges, n_states):
         new_incidence(max_nodes, max_edges),
         new_saddle_work(max_nodes, max_edges, n_states),
         np.zeros(max_nodes, np.int32),
+        np.zeros(max_nodes, np.int32),
+        np.zeros(1),
         np.zeros((2, n_states)),
         np.zeros(2, np.int64),
     )
@@ -182,7 +186,12 @@ def _sweep(model, messages, work):
 @both_modes
 def _improve(model, work):
     theta, states, ends, pair, n, m = model
-    return improve_labelling(theta, states, ends, pair, n, m, work.y, work.incidence, work.row[0])
+    score = improve_labelling(theta, states, ends, pair, n, m, work.y, work.incidence, work.row[0])
+    if score > work.best_score[0]:
+        work.best_score[0] = score
+        for t in range(n):
+            work.best_y[t] = work.y[t]
+    return score
 
 
 @both_modes
@@ -305,6 +314,7 @@ def lp_by_messages(theta, states, ends, pair, n, m, messages, work, node, edge, 
     model = Model(theta, states, ends, pair, n, m)
     fill_incidence(ends, n, m, work.incidence)
     work.rounds[1] = 0
+    work.best_score[0] = -np.inf
     bound, value = _sweep_phase(model, messages, work, node, edge, most_rounds, tol)
     if m > 0 and bound - value > tol:
         left = most_rounds - work.rounds[0]

@@ -296,6 +296,7 @@ def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
     if not sparse.issparse(rows):
         return DenseFeatures(_writable(rows, np.float64))
     rows = rows.tocsr()
+    rows.check_format(full_check=True)  # compiled code follows its numbers
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.inference.methods import RELAXED, Method
+from taut.inference.methods import ATTRACTIVE_ONLY, RELAXED, Method
 from taut.structures.graphs.arrays import Edges, GraphArrays, Loss, Nodes, Search
 from taut.structures.graphs.by_lp import GraphByLP
 from taut.structures.graphs.checks import (
@@ -61,7 +61,11 @@ def graph_problem(
     n = len(lengths)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_nodes = int(pointer[-1])
-    ends = _owned(ends, np.int32).reshape(-1, 2)
+    ends = np.asarray(ends).reshape(-1, 2)
+    if ends.size and ends.dtype.kind not in "iu":
+        raise ValueError(f"the edges are numbers of type {ends.dtype}; integers are expected")
+    # Numbers too large are still so after this, and refused by their graph below.
+    ends = _owned(np.clip(ends, -1, 2**31 - 1), np.int32)
     check_sizes(
         lengths=(lengths, n),
         n_edges=(n_edges, n),
@@ -96,9 +100,6 @@ def graph_problem(
         check_truth(np.asarray(truth), nodes.states, pointer)
     if cost is not None:
         check_cost(cost, model.states)
-    if model.attractive:
-        model.check_attractive()
-        check_attractive(edges)
     weight = _ones(node_weight, n_nodes)
     total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
     loss = Loss(
@@ -109,6 +110,9 @@ def graph_problem(
     )
     topology = Topology(pointer, nodes.states, edges.ends, edges.start, edges.stop, shared_edges)
     search = _search(inference, model, topology, truth is not None, rounds, accuracy)
+    if model.attractive and (truth is not None or search.method in ATTRACTIVE_ONLY):
+        model.check_attractive()
+        check_attractive(edges)
     arrays = GraphArrays(nodes, edges, loss, search, pointer)
     kind = GraphByLP if search.method == Method.LP else GraphProblem
     return kind.of(arrays, _ones(importance, n))

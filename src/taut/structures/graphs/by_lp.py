@@ -1,6 +1,7 @@
 """A graph problem whose oracle is a general LP solver: the reference for the fast methods.
 
-The solver is called from Python, so training runs interpreted (see :mod:`taut._compile`).
+Its optimum is good to about 1e-7, and so is the certificate. It is called from Python, so training
+runs interpreted (see :mod:`taut._compile`).
 """
 
 import numpy as np

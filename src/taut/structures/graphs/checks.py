@@ -12,10 +12,13 @@ from taut.structures.graphs.model import GraphModel
 def check_sizes(**expected: tuple[np.ndarray | None, int]) -> None:
     """What is given has one number per graph, node or edge, and none is negative."""
     for name, (values, size) in expected.items():
+        integers = name not in ("node_weight", "importance")
+        if values is not None and integers and np.asarray(values).dtype.kind not in "iu":
+            raise ValueError(f"{name} has numbers of type {np.asarray(values).dtype}, not integers")
         if values is not None and np.shape(values) != (size,):
             raise ValueError(f"{name} has shape {np.shape(values)}; expected ({size},)")
-        if values is not None and size and not np.min(values) >= 0:
-            raise ValueError(f"{name} has a number that is negative or NaN")
+        if values is not None and size and not 0 <= np.min(values) <= np.max(values) < np.inf:
+            raise ValueError(f"{name} has a number that is negative or not finite")
 
 
 def check_cost(cost: np.ndarray, states: tuple[int, ...]) -> None:
@@ -25,8 +28,9 @@ def check_cost(cost: np.ndarray, states: tuple[int, ...]) -> None:
             f"cost has shape {shape}; expected ({width}, {width}), for each of {len(states)} node "
             "types if they differ"
         )
-    if not np.min(cost) >= 0 or np.any(np.diagonal(cost, axis1=-2, axis2=-1)):
-        raise ValueError("cost must not be negative, and 0 for the right answer")
+    in_range = 0 <= np.min(cost) <= np.max(cost) < np.inf
+    if not in_range or np.any(np.diagonal(cost, axis1=-2, axis2=-1)):
+        raise ValueError("cost must be finite and not negative, and 0 for the right answer")
 
 
 def check_types(types: np.ndarray, model: GraphModel) -> None:
@@ -40,6 +44,9 @@ def check_rows(model: GraphModel, nodes: Nodes, edges: Edges, each_its_own: bool
         raise ValueError(
             f"the nodes have {nodes.rows.n_features} features, the model has {model.n_features}"
         )
+    for what, rows in (("node", nodes.rows), ("edge", edges.rows)):
+        if not np.all(np.isfinite(rows.data)) or not np.all(np.isfinite(rows.dense)):
+            raise ValueError(f"{what} features have a value that is NaN or infinite")
     n_nodes, n_rows = nodes.row.size, nodes.rows.n_rows
     if (each_its_own and n_rows != n_nodes) or nodes.row.max(initial=-1) >= n_rows:
         raise ValueError(f"there are {n_rows} rows of node features for {n_nodes} nodes")
@@ -114,6 +121,8 @@ def _check_same_types(pointer: np.ndarray, node_type: np.ndarray, n_nodes: int) 
 
 
 def check_truth(truth: np.ndarray, states: np.ndarray, pointer: np.ndarray) -> None:
+    if truth.dtype.kind not in "iu":
+        raise ValueError(f"truth has numbers of type {truth.dtype}, not integers")
     if len(truth) != len(states):
         raise ValueError(f"there are {len(truth)} labels for {len(states)} nodes")
     wrong = np.flatnonzero((truth < 0) | (truth >= states))

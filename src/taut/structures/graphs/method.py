@@ -1,8 +1,8 @@
 """Which inference method a graph problem uses: what the user named, if it fits, or the best fit."""
 
-from collections.abc import Iterator
-
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from taut.inference.maxsum import forest_order
 from taut.inference.methods import ATTRACTIVE_ONLY, Method, fitting_method, named_method
@@ -26,22 +26,36 @@ class Topology:
         self.start, self.stop = start, stop
         self.different = min(len(start), 1) if shared else len(start)
 
-    def orders(self) -> Iterator[np.ndarray | None]:
-        """Of each different graph the order that max-sum needs, None if it has a cycle."""
-        sizes = np.diff(self.pointer)
-        for i in range(self.different):
-            n, m = int(sizes[i]), int(self.stop[i] - self.start[i])
-            # So many edges must close a cycle: no need to look for one.
-            yield None if m >= n else forest_order(n, self.ends[self.start[i] : self.stop[i]])
+    def _whole(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """All graphs as one: its nodes, the graph of each edge, and edges between its nodes."""
+        sizes = (self.stop - self.start)[: self.different]
+        graph = np.repeat(np.arange(self.different), sizes)
+        return int(self.pointer[self.different]), graph, self.ends + self.pointer[graph][:, None]
 
     def order(self) -> np.ndarray:
-        """The orders of all graphs, which are forests."""
-        orders = [order for order in self.orders() if order is not None]
-        return np.concatenate([np.zeros(0, np.int32), *orders])
+        """The order that max-sum needs of all graphs, which are forests."""
+        n, graph, ends = self._whole()
+        order = forest_order(n, ends)
+        assert order is not None
+        edge = np.where(order >= 0, order, -order - 1)
+        by_graph = np.argsort(graph[edge], kind="stable")
+        order, edge = order[by_graph], edge[by_graph]
+        number = edge - self.start[graph[edge]]
+        return np.where(order >= 0, number, -number - 1).astype(np.int32)
 
     def cycle(self) -> int | None:
         """The first graph that is not a forest."""
-        return next((i for i, order in enumerate(self.orders()) if order is None), None)
+        n, graph, ends = self._whole()
+        joined = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+        count, component = csgraph.connected_components(joined, directed=False)
+        graph_of = np.repeat(np.arange(self.different), np.diff(self.pointer)[: self.different])
+        owner = np.zeros(count, np.int64)
+        owner[component] = graph_of
+        components = np.bincount(owner, minlength=self.different)
+        nodes = np.bincount(graph_of, minlength=self.different)
+        edges = np.bincount(graph, minlength=self.different)
+        cyclic = np.flatnonzero(edges > nodes - components)
+        return int(cyclic[0]) if cyclic.size else None
 
     def bits(self) -> np.ndarray:
         """log2 of the number of labellings of every graph."""

@@ -80,7 +80,12 @@ def by_messages(graph, i, work, y):
         oracle.messages, node, edge, search.rounds, search.accuracy * worst,
     )  # fmt: skip
     if not search.relaxed:
-        return round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
+        value = round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
+        if oracle.messages.best_score[0] > value:
+            value = oracle.messages.best_score[0]
+            for t in range(n):
+                y[t] = oracle.messages.best_y[t]
+        return value
     image = y[: 2 * (n * graph.nodes.width + graph.edges.n_weights)].view(np.float64)
     write_image(graph.edges, states, start, n, m, node, edge, image)
     return bound

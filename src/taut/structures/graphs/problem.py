@@ -32,7 +32,6 @@ from taut.inference.methods import Method
 from taut.problem import label_value
 from taut.structures.features import add_scaled
 from taut.structures.graphs.arrays import GraphArrays
-from taut.structures.graphs.basis import repulsion
 from taut.structures.graphs.compute import (
     ALL,
     add_labelling,
@@ -77,11 +76,20 @@ class Work(WorkFields):
 
     arrays: WorkArrays
 
+    def __reduce__(self) -> tuple:
+        return type(None), ()  # addresses mean nothing elsewhere, and scratch is made anew
+
 
 class GraphProblem(GraphFields):
     """``arrays`` holds what ``frozen`` points to."""
 
     arrays: GraphArrays
+
+    def __reduce__(problem) -> tuple:
+        return type(problem).of, (problem.arrays, problem.importance)
+
+    def _replace(problem, **fields):
+        raise TypeError("the arrays of a graph problem are frozen; build another one")
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
@@ -292,6 +300,17 @@ class GraphProblem(GraphFields):
     def dual_array(problem, mu: np.ndarray) -> np.ndarray:
         return mu
 
+    @property
+    def memory(problem) -> np.ndarray:
+        """What the oracle remembers from call to call: part of the state of a run."""
+        return problem.arrays.search.messages
+
+    def slack(problem) -> float:
+        """How much more than another time the oracle may prove: its accuracy, on average."""
+        worst = problem.importance @ problem.worst_losses() / problem.n
+        accuracy = problem.arrays.search.accuracy
+        return float(accuracy * worst) if problem.method == Method.MESSAGE_PASSING else 0.0
+
     def hold(problem, i: int, y: np.ndarray) -> None:
         """One more holder of labelling ``y``; it is data, there is nothing to count."""
 
@@ -306,11 +325,13 @@ class GraphProblem(GraphFields):
 
     def impossible(problem, i: int, w: np.ndarray) -> ValueError:
         """The error to raise for an example that the method cannot label."""
-        work = problem.new_work()
+        work, edges = problem.new_work(), problem.arrays.edges
         problem.scores(w, i, work)
-        edges = problem.arrays.edges
-        m = int(edges.stop[i] - edges.start[i])
-        e = int(repulsion(work.arrays.local.pair[:m]).argmax())
+        problem.argmax(w, i, work, np.zeros(problem.longest, np.int32))
+        oracle = work.arrays.oracle
+        e = int(max(oracle.cut.edge[0], oracle.expansion.edge[0]))  # -1 in the one not used
+        if e < 0:
+            return ValueError(f"the scores of graph {i} are not numbers; look at weights and data")
         u, v = edges.ends[edges.start[i] + e]
         return ValueError(
             f"inference={Method(problem.method).text!r} needs attractive edges, but under these "

@@ -52,6 +52,7 @@ def as_rows(values: Any) -> Rows:
         return values
     if sparse.issparse(values):
         values = values.tocsr()
+        values.check_format(full_check=True)  # compiled code follows its numbers
         if not values.has_canonical_format:
             values = values.copy()
             values.sum_duplicates()
