@@ -77,8 +77,8 @@ def test_the_standard_arguments_are_right():
         (dict(importance=np.ones(3)), "importance has"),
         (dict(importance=np.array([1.0, -1.0])), "importance has"),
         (dict(cost=np.zeros((1, 1))), r"cost has shape \(1, 1\)"),
-        (dict(cost=np.ones((2, 2))), "cost must not be negative, and 0 for"),
-        (dict(cost=-1.0 + np.eye(2)), "cost must not be negative, and 0 for"),
+        (dict(cost=np.ones((2, 2))), "cost must be finite and not negative, and 0 for"),
+        (dict(cost=-1.0 + np.eye(2)), "cost must be finite and not negative, and 0 for"),
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )  # fmt: skip
