@@ -27,6 +27,11 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
     Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other.
     """
+    if getattr(problem, "relaxed", False):
+        raise ValueError(
+            "this problem is for training on a relaxation, where labellings are marginals; build "
+            "one without truth to predict"
+        )
     # Any other kind of array, such as a read-only one, would be compiled for anew.
     w = np.require(w, np.float64, ["C", "A", "W"])
     labels = np.zeros(int(problem.pointer[-1]), np.int32)

@@ -63,7 +63,7 @@ def _train_graph(solver: str, inference: str) -> None:
     solution = solve(
         problem, named_solver(solver, problem, False), max_passes=2, tol=0, progress=False
     )
-    decode(problem, solution.w)
+    decode(multilabel_problem(model, np.eye(2), None, inference=inference), solution.w)
 
 
 def _train_dense(solver: str) -> None:
