@@ -194,7 +194,7 @@ WITH_NAN[1, 2, 3] = np.nan
         ([MAPS], [JOINTS], {"tree": [-1, 0]}, "tree has 2 parts, the joints have 3"),
         ([MAPS], [JOINTS], {"n_types": 0}, "n_types=0; a number of springs"),
         ([MAPS], [JOINTS], {"n_types": 1.5}, "n_types=1.5"),
-        ([MAPS], [JOINTS], {"bounds": (-1, -0.5)}, "bounds of weight .* leave nothing"),
+        ([MAPS], [JOINTS], {"bounds": (-1, -0.5)}, "bounds= keeps weight .* but inference"),
     ],
 )
 def test_bad_input_is_named(X, Y, options, complaint):
