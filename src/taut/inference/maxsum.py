@@ -38,7 +38,7 @@ def forest_order(n: int, ends: np.ndarray) -> np.ndarray | None:
     """The edges in the order max-sum needs them; None if they close a cycle.
 
     >>> forest_order(3, np.array([[0, 1], [2, 1]]))
-    array([-2,  0], dtype=int32)
+    array([ 1, -1], dtype=int32)
     >>> forest_order(2, np.array([[0, 1], [1, 0]])) is None
     True
     """
