@@ -12,6 +12,7 @@ with the labellings as columns and one equation, or with the identity and the co
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import clarabel
@@ -72,7 +73,6 @@ class GraphReference:
         self._lay_out()
         self.psi = [self._psi(graph) for graph in graphs]
         self.losses = [self._losses(graph) for graph in graphs]
-        self.labellings = [self._labellings(graph) for graph in graphs]
         self._polytopes = {}
 
     # --- the feature map -----------------------------------------------------------------------
@@ -129,8 +129,11 @@ class GraphReference:
             losses /= graph.node_weight.sum()
         return np.concatenate([losses.ravel(), np.zeros(len(graph.ends) * self.K**2)])
 
-    def _labellings(self, graph):
-        return [np.array(y) for y in product(*(range(self.model.states[k]) for k in graph.types))]
+    @cached_property
+    def labellings(self):
+        """All labellings of every example, of which large graphs have too many to be asked for."""
+        states = [[range(self.model.states[k]) for k in graph.types] for graph in self.graphs]
+        return [[np.array(y) for y in product(*of_nodes)] for of_nodes in states]
 
     def local(self, i, y):
         """The local marginals of a labelling."""
@@ -318,13 +321,12 @@ def alone(n):
     return n, []
 
 
-def graph_pair(
+def random_reference(
     shapes, *, states=(2,), joins=((0, 0),), n_features=2, n_edge_features=0, sparse_nodes=False,
-    sparse_edges=False, weighted=False, normalize=True, random_types=False, positive_edges=False,
-    density=0.6, relaxed=False, by_feature=None, seed=0, inference="auto", rounds=200,
-    accuracy=1e-4, **model_options,
+    weighted=False, normalize=True, random_types=False, positive_edges=False, density=0.6,
+    relaxed=False, by_feature=None, seed=0, **model_options,
 ):  # fmt: skip
-    """A random problem on graphs of these shapes, (number of nodes, edges), and its reference.
+    """A random problem on graphs of these shapes, (number of nodes, edges).
 
     ``random_types``: every node has a random type, and edges whose ends no edge type joins are
     left out. ``weighted``: random costs, node weights and weights of examples.
@@ -365,10 +367,24 @@ def graph_pair(
         K = max(states)
         cost = rng.uniform(0.3, 2.0, (len(states), K, K)) * (1 - np.eye(K))
         importance = rng.uniform(0.3, 3.0, len(graphs))
+    return GraphReference(
+        model, graphs, cost=cost, normalize=normalize, importance=importance, relaxed=relaxed
+    )
+
+
+def graph_pair(
+    shapes, *, sparse_nodes=False, sparse_edges=False, weighted=False, random_types=False,
+    inference="auto", rounds=200, accuracy=1e-4, **options,
+):  # fmt: skip
+    """A random problem of taut's, and its reference; the other options are of that."""
+    reference = random_reference(
+        shapes, sparse_nodes=sparse_nodes, weighted=weighted, random_types=random_types, **options
+    )
+    graphs, n_edge_features = reference.graphs, reference.model.n_edge_features
     stack = lambda name: np.concatenate([getattr(graph, name) for graph in graphs])  # noqa: E731
     csr = lambda matrix, is_sparse: sparse.csr_array(matrix) if is_sparse else matrix  # noqa: E731
     problem = graph_problem(
-        model,
+        reference.model,
         csr(stack("rows"), sparse_nodes),
         np.array([len(graph.truth) for graph in graphs]),
         stack("truth"),
@@ -377,18 +393,15 @@ def graph_pair(
         edge_rows=csr(stack("edge_rows"), sparse_edges) if n_edge_features else None,
         node_type=stack("types") if random_types else None,
         edge_type=stack("edge_types"),
-        cost=cost,
+        cost=reference.cost,
         node_weight=stack("node_weight") if weighted else None,
-        normalize=normalize,
-        importance=importance,
+        normalize=reference.normalize,
+        importance=reference.s if weighted else None,
         inference=inference,
         rounds=rounds,
         accuracy=accuracy,
     )
-    assert problem.relaxed == relaxed
-    reference = GraphReference(
-        model, graphs, cost=cost, normalize=normalize, importance=importance, relaxed=relaxed
-    )
+    assert problem.relaxed == reference.relaxed
     return problem, reference
 
 

@@ -123,7 +123,7 @@ def marginals_of_table(table, of_u, of_v):
 
 
 @both_modes
-def _make_consistent(table, of_u, of_v, rows, columns):
+def make_consistent(table, of_u, of_v, rows, columns):
     """Change a packed table until its row sums are ``of_u`` and its column sums ``of_v``.
 
     Rows and columns that are too heavy are scaled down; what is missing is added as the product
@@ -172,7 +172,7 @@ def make_feasible(model, nodes, tables, rows):
         n_u, n_v = model.states[u], model.states[v]
         of_u, of_v = nodes[u, :n_u], nodes[v, :n_v]
         table = tables[e, : n_u * n_v]
-        _make_consistent(table, of_u, of_v, rows[0, :n_u], rows[1, :n_v])
+        make_consistent(table, of_u, of_v, rows[0, :n_u], rows[1, :n_v])
         for k in range(n_u):
             for other in range(n_v):
                 value += table[k * n_v + other] * model.pair[e, k, other]

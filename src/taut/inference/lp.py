@@ -2,19 +2,45 @@
 
     max  Σ_t ⟨theta_t, node_t⟩ + Σ_e ⟨pair_e, edge_e⟩
     s.t. every node_t lies in a simplex,
-         the rows of edge_e sum to node_u and its columns to node_v, for e = (u, v), edge_e ≥ 0.
+         the rows of edge_e sum to node_u and its columns to node_v, for e = (u, v), edge_e ≥ 0,
+         low ≤ Σ_{t in nodes} node_t[1] ≤ high  for every count (nodes, low, high), if any.
 
-On a forest the value is that of the best labelling; on other graphs it is an upper bound, and the
-marginals may be fractional. This is what :mod:`taut.inference.message_passing` is tested against.
+On a forest without counts the value is that of the best labelling; otherwise it is an upper bound,
+and the marginals may be fractional. This is what :mod:`taut.inference.message_passing` is tested
+against; :mod:`taut.inference.integer_program` adds that nodes are integral.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from taut.inference.counts import check_counts
+
+
+class LinearProgram(NamedTuple):
+    """max ⟨score, x⟩ s.t. equations @ x = right, low ≤ sums @ x ≤ high, x ≥ 0.
+
+    The variables x are those entries of all (n, K) nodes, then all (m, K, K) edges, that exist.
+    """
+
+    score: np.ndarray
+    equations: sparse.csc_array
+    right: np.ndarray
+    sums: sparse.csc_array  # a row per count
+    low: np.ndarray
+    high: np.ndarray
+    entries: np.ndarray  # where x belongs among nodes and edges
+
 
 def lp_relaxation(
-    theta: np.ndarray, states: np.ndarray, ends: np.ndarray, pair: np.ndarray
+    theta: np.ndarray,
+    states: np.ndarray,
+    ends: np.ndarray,
+    pair: np.ndarray,
+    counts: Sequence = (),
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The value of the relaxation, the node marginals (n, K) and the edge marginals (m, K, K).
 
@@ -26,33 +52,69 @@ def lp_relaxation(
     >>> value, node.tolist(), edge.tolist()
     (1.5, [[0.0, 1.0], [1.0, 0.0]], [[[0.0, 0.0], [1.0, 0.0]]])
     """
-    n, n_states = theta.shape
-    m = len(ends)
-    possible = np.arange(n_states) < states[:, None]
-    possible_pair = possible[ends[:, 0], :, None] & possible[ends[:, 1], None, :]
-    # Columns: the possible entries of all nodes, then those of all edges.
-    columns = np.concatenate(
-        [np.flatnonzero(possible), n * n_states + np.flatnonzero(possible_pair)]
-    )
-    constraints = _constraints(n, ends, n_states)[:, columns]
-    bound = np.concatenate([np.ones(n), np.zeros(2 * m * n_states)])
-    # Rows of states that do not exist are empty, and HiGHS drops them.
+    (n, n_states), m = theta.shape, len(ends)
+    program = linear_program(theta, states, ends, pair, counts)
+    limits = {}
+    if len(counts):
+        limits["A_ub"] = sparse.vstack([program.sums, -program.sums])
+        limits["b_ub"] = np.concatenate([program.high, -program.low])
     result = linprog(
-        -np.concatenate([theta.ravel(), pair.ravel()])[columns],
-        A_eq=constraints,
-        b_eq=bound,
+        -program.score,
+        A_eq=program.equations,
+        b_eq=program.right,
         bounds=(0.0, None),
         method="highs",
+        **limits,
     )
     if result.status != 0:
         raise RuntimeError(
-            f"HiGHS stopped with {result.message!r} on a relaxation of {n} nodes and {m} edges; "
-            "check that the scores are finite and of reasonable size"
+            f"HiGHS stopped with {result.message!r} on a relaxation of {n} nodes and {m} edges "
+            f"with {len(counts)} counts; check that the scores are finite and of reasonable size, "
+            "and that the counts do not contradict each other"
         )
     marginals = np.zeros(n * n_states + m * n_states**2)
-    marginals[columns] = abs(result.x)  # HiGHS may leave -0.0 and the like
+    marginals[program.entries] = abs(result.x)  # HiGHS may leave -0.0 and the like
     node = marginals[: n * n_states].reshape(n, n_states)
     return -float(result.fun), node, marginals[n * n_states :].reshape(m, n_states, n_states)
+
+
+def linear_program(
+    theta: np.ndarray,
+    states: np.ndarray,
+    ends: np.ndarray,
+    pair: np.ndarray,
+    counts: Sequence = (),
+) -> LinearProgram:
+    """The relaxation's scores and constraints.
+
+    >>> theta, none = np.array([[0.0, 1.0], [0.0, 3.0]]), np.zeros((0, 2), int)
+    >>> both = ([0, 1], 1, 2)
+    >>> program = linear_program(theta, np.array([2, 2]), none, np.zeros((0, 2, 2)), [both])
+    >>> program.score, program.equations.toarray(), program.sums.toarray()
+    (array([0., 1., 0., 3.]),
+     array([[1., 1., 0., 0.], [0., 0., 1., 1.]]),
+     array([[0., 1., 0., 1.]]))
+    """
+    (n, n_states), m = theta.shape, len(ends)
+    check_counts(counts, states)
+    possible = np.arange(n_states) < states[:, None]
+    possible_pair = possible[ends[:, 0], :, None] & possible[ends[:, 1], None, :]
+    entries = np.concatenate(
+        [np.flatnonzero(possible), n * n_states + np.flatnonzero(possible_pair)]
+    )
+    sums = sparse.lil_array((len(counts), n * n_states + m * n_states**2))
+    for i, (nodes, _, _) in enumerate(counts):
+        sums[i, np.asarray(nodes, int) * n_states + 1] = 1.0
+    return LinearProgram(
+        np.concatenate([theta.ravel(), pair.ravel()])[entries],
+        # Rows of states that do not exist are empty, and HiGHS drops them.
+        _constraints(n, ends, n_states)[:, entries],
+        np.concatenate([np.ones(n), np.zeros(2 * m * n_states)]),
+        sparse.csc_array(sums)[:, entries],
+        np.array([low for _, low, _ in counts], float),
+        np.array([high for _, _, high in counts], float),
+        entries,
+    )
 
 
 def _constraints(n: int, ends: np.ndarray, n_states: int) -> sparse.csc_array:

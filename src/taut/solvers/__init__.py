@@ -1,9 +1,22 @@
 """Solvers: optimisation that knows no structure, no label and no estimator."""
 
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.factorwise import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solve import solve
 
-__all__ = ["BCFW", "Direction", "FrankWolfe", "Order", "Solution", "Status", "solve"]
+__all__ = [
+    "BCFW",
+    "IDAL",
+    "AugmentedLagrangian",
+    "Direction",
+    "FrankWolfe",
+    "Order",
+    "SoftBCFW",
+    "SoftSDCA",
+    "Solution",
+    "Status",
+    "solve",
+]

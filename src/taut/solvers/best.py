@@ -26,6 +26,10 @@ class Best:
         self.checks_since += 1
         self.returned = "earlier"
 
+    def forget(self) -> None:
+        """Whatever weights come next are taken; proved bounds stay."""
+        self.primal = np.inf
+
     def note(self, certificate: Certificate) -> None:
         """Every dual value is a valid bound, whatever becomes of the weights."""
         self.dual = max(self.dual, certificate.dual)

@@ -30,6 +30,8 @@ class Certificate(NamedTuple):
     primal: float
     dual: float
     block_gaps: np.ndarray
+    soft_gap: float = np.nan  # of solvers with soft constraints: what their steps reduce
+    violation: float = np.nan  # by how much their constraints are missed
 
     @property
     def gap(self) -> float:

@@ -13,7 +13,9 @@ import numpy as np
 from taut.solvers.solution import HISTORY
 
 assert HISTORY.names is not None
-GAP, SCORE = HISTORY.names.index("gap"), HISTORY.names.index("score")
+GAP, SCORE, SOFT_GAP, VIOLATION = (
+    HISTORY.names.index(name) for name in ("gap", "score", "soft_gap", "violation")
+)
 
 
 def _watched(wanted: bool | None) -> bool:
@@ -50,16 +52,21 @@ class Progress:
         self.last = time.perf_counter()
         self.shown = False
 
-    def line(self, run: Any, rows: list[tuple], target: float, seconds: float) -> None:
+    def line(
+        self, run: Any, rows: list[tuple], distance: int, target: float, seconds: float
+    ) -> None:
+        """``distance`` is the column of ``rows`` that is to fall to ``target``."""
         if not self.on or time.perf_counter() - self.last < 0.5:
             return
         self.last = time.perf_counter()
         self.shown = True
-        gap, score = rows[-1][GAP], rows[-1][SCORE]
+        gap, score = rows[-1][distance], rows[-1][SCORE]
+        calls = f"  {run.oracle_calls} oracle calls" if run.oracle_calls else ""
         held_out = "" if np.isnan(score) else f"  held-out score {score:.4f}"
         sys.stderr.write(
-            f"\r\x1b[Kpass {run.passes:.1f}  gap {gap:.3g} (target {target:.3g}){held_out}  "
-            f"{run.oracle_calls} oracle calls  {seconds:.0f} s{time_left(rows, target)}"
+            f"\r\x1b[Kpass {run.passes:.1f}  {'soft gap' if distance == SOFT_GAP else 'gap'} "
+            f"{gap:.3g} (target {target:.3g}){held_out}{calls}  {seconds:.0f} s"
+            f"{time_left([(row[1], row[distance]) for row in rows], target)}"
         )
         sys.stderr.flush()
 
@@ -73,13 +80,13 @@ class Progress:
             sys.stderr.flush()
 
 
-def time_left(rows: list[tuple], target: float) -> str:
-    """A guess from the last certificates: Frank-Wolfe's gap falls like a power of time.
+def time_left(seen: list[tuple[float, float]], target: float) -> str:
+    """A guess from the last certificates (seconds, gap): the gap falls like a power of time.
 
-    >>> time_left([(0, 1.0, 0, 0, 0, 0.8), (0, 2.0, 0, 0, 0, 0.4)], target=0.1)
+    >>> time_left([(1.0, 0.8), (2.0, 0.4)], target=0.1)
     ', about 6 s left'
     """
-    useful = [(row[1], row[GAP]) for row in rows[-6:] if row[1] > 0 and row[GAP] > 0]
+    useful = [(seconds, gap) for seconds, gap in seen[-6:] if seconds > 0 and gap > 0]
     if len(useful) < 2 or target <= 0:
         return ""
     (t0, g0), (t1, g1) = useful[0], useful[-1]

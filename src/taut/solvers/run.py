@@ -206,6 +206,10 @@ class Run:
         return int(self.state.count[STEPS])
 
     @property
+    def pass_steps(self) -> int:
+        return self.n
+
+    @property
     def passes(self) -> float:
         return self.steps / self.n
 
@@ -229,6 +233,36 @@ class Run:
     def store_gaps(self, certificate: Certificate) -> None:
         set_all_gaps(self.state.sampler.tree, certificate.block_gaps)
         self.state.total[GLOBAL_GAP] = certificate.gap
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
+        if not cold or np.any(self.state.w) or isinstance(self.solver, FrankWolfe):
+            return self.certify()
+        gaps = self.importance * worst / self.n
+        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
+        self.store_gaps(certificate)
+        return certificate
+
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        """max_y loss_i(y), the oracle's values at w = 0; some problems know them without it."""
+        worst = self.problem.worst_losses()
+        asked_oracle = worst is None or not self.problem.is_compiled
+        if worst is None:
+            self.oracle.run(np.zeros(self.problem.dim), self.state.mu)
+            worst = self.oracle.best.copy()
+        if asked_oracle and cold:
+            self.state.count[ORACLE_CALLS] += self.n
+        return worst
+
+    @property
+    def inference(self) -> str:
+        """The method of the oracle, where there is a choice."""
+        return getattr(self.problem, "inference", "")
+
+    @property
+    def certifies(self) -> str:
+        """Which relaxation the certificate is about; "" if none."""
+        return getattr(self.problem, "certifies", "")
 
     def average_point(self) -> Point | None:
         """The weighted average of the iterates, with the average of their dual points' losses."""

@@ -15,6 +15,8 @@ HISTORY = np.dtype(
         ("dual", "f8"),
         ("gap", "f8"),
         ("score", "f8"),  # on held-out data, the better of iterate and average; NaN without
+        ("soft_gap", "f8"),  # of solvers without inference; NaN for others
+        ("violation", "f8"),  # largest disagreement of an edge with its nodes, likewise
     ]
 )
 
@@ -23,6 +25,10 @@ class Status(Enum):
     """How a run ended; the text says what to do about it."""
 
     CONVERGED = "converged: the gap is within the tolerance"
+    SOFT_CONVERGED = (
+        "converged: the soft gap is within the tolerance; the bracket of the hard problem stays "
+        'open, lower rho or use solver="augmented-lagrangian" to close it'
+    )
     MAX_PASSES = (
         "stopped at max_passes before reaching the tolerance; "
         "raise max_passes, raise tol, or lower C"
@@ -71,6 +77,8 @@ class Solution:
     fingerprint: str = field(repr=False)  # of the problem
     inference: str = ""  # the method of the oracle, where there is a choice
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
+    soft_gap: float = np.nan  # of a solver with soft constraints, at the last certificate
+    violation: float = np.nan  # how far its marginals are from agreeing, likewise
     state: Any = field(default=None, repr=False)  # for warm starts; None in a loaded model
 
     @property
@@ -84,10 +92,20 @@ class Solution:
     def _about_inference(self) -> str:
         if not self.inference:
             return ""
+        if self.inference == "none":
+            return f"  without inference: bounds are those of the {self.certifies}\n"
         what = "exact"
         if self.certifies:
             what = f"objective and proof are those of the {self.certifies}"
         return f"  inference by {self.inference}: {what}\n"
+
+    def _about_constraints(self) -> str:
+        if np.isnan(self.soft_gap):
+            return ""
+        return (
+            f"  soft gap {self.soft_gap:.3g}, edges and nodes disagree by at most "
+            f"{self.violation:.3g}\n"
+        )
 
     def __str__(self) -> str:
         which = {
@@ -99,10 +117,11 @@ class Solution:
             f"{self.status.value}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
-            f"{self._about_inference()}"
+            f"{self._about_inference()}{self._about_constraints()}"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
-            f"{self.oracle_calls} oracle calls, {self.seconds:.2f} s\n"
+            f"{f'{self.oracle_calls} oracle calls, ' if self.oracle_calls else ''}"
+            f"{self.seconds:.2f} s\n"
             f"  {describe(self.solver)}, C = {self.C:g} (lambda = {self.lam:.6g}); "
             f"the weights are {which}"
         )
@@ -117,6 +136,8 @@ def describe(solver: Any) -> str:
     """
     if isinstance(solver, str):
         return solver
+    if hasattr(solver, "describe"):
+        return solver.describe()
     if type(solver).__name__ != "BCFW":
         return "batch Frank-Wolfe"
     parts = [f"order {solver.order.name.lower()}", f"direction {solver.direction.name.lower()}"]

@@ -13,12 +13,12 @@ from taut.solvers.bcfw import BCFW
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
-from taut.solvers.frank_wolfe import FrankWolfe
+from taut.solvers.factorwise import FactorSolver
+from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
-from taut.solvers.progress import Progress, announced_compilation
+from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress, announced_compilation
 from taut.solvers.run import Bounds, Run, Solver
 from taut.solvers.solution import HISTORY, Solution, Status
-from taut.solvers.state import ORACLE_CALLS
 
 NO_GAPS = np.zeros(0)
 Callback = Callable[[np.record], bool | None]
@@ -78,7 +78,9 @@ def solve(
         raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-    run = Run(problem, solver or BCFW(), float(C), bounds=bounds, seed=seed, n_threads=n_threads)
+    solver = solver or BCFW()
+    kind = FactorRun if isinstance(solver, FactorSolver) else Run
+    run: Any = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
     with announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
@@ -117,7 +119,7 @@ class _Loop:
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
-        self.worst = self._worst_losses()
+        self.worst = run.worst_losses(cold=not best.rows)
         self.scale = float(run.importance @ self.worst) / run.n
         if not self.scale > 0:
             raise ValueError(
@@ -147,24 +149,14 @@ class _Loop:
             n_examples=run.n,
             scale=self.scale,
             returned=best.returned,
-            inference=getattr(run.problem, "inference", ""),
-            certifies=getattr(run.problem, "certifies", ""),
+            inference=run.inference,
+            certifies=run.certifies,
+            soft_gap=float(best.rows[-1][SOFT_GAP]),
+            violation=float(best.rows[-1][VIOLATION]),
             solver=run.solver,
             fingerprint=run.problem.fingerprint(),
             state=run.state,
         )
-
-    def _worst_losses(self) -> np.ndarray:
-        """max_y loss_i(y), the oracle's values at w = 0; some problems know them without it."""
-        run = self.run
-        worst = run.problem.worst_losses()
-        asked_oracle = worst is None or not run.problem.is_compiled
-        if worst is None:
-            run.oracle.run(np.zeros(run.problem.dim), run.state.mu)
-            worst = run.oracle.best.copy()
-        if asked_oracle and not self.best.rows:
-            run.state.count[ORACLE_CALLS] += run.n
-        return worst
 
     def _seconds(self) -> float:
         return time.perf_counter() - self.started
@@ -176,30 +168,30 @@ class _Loop:
 
     def _first_certificate(self, earlier: Solution | None) -> Certificate:
         run = self.run
-        at_zero = earlier is None and not np.any(run.state.w)
-        if at_zero and not isinstance(run.solver, FrankWolfe):
-            # There the oracle's values are the worst losses: the first gaps cost nothing.
-            gaps = run.importance * self.worst / run.n
-            certificate = Certificate(float(gaps.sum()), 0.0, gaps)
-            run.store_gaps(certificate)
-            return certificate
-        certificate = run.certify()
-        if earlier is not None:
-            before = earlier.state
-            same_box = np.array_equal(before.lower, run.state.lower) and np.array_equal(
-                before.upper, run.state.upper
-            )
-            if earlier.C == run.C and len(before.ell) == run.n and same_box:
-                # The same problem again: what was proved of it still holds.
-                proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
-                self.best.note(proved)
-                score = self._score(earlier.w)
-                self.best.consider(proved, score, "earlier", lambda: earlier.w)
+        certificate = run.first_certificate(self.worst, cold=earlier is None)
+        if earlier is not None and self._is_same_problem(earlier):
+            # What was proved of it still holds.
+            proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
+            self.best.note(proved)
+            score = self._score(earlier.w)
+            self.best.consider(proved, score, "earlier", lambda: earlier.w)
         return certificate
+
+    def _is_same_problem(self, earlier: Solution) -> bool:
+        run, before = self.run, earlier.state
+        same_box = np.array_equal(before.lower, run.state.lower) and np.array_equal(
+            before.upper, run.state.upper
+        )
+        return (
+            same_box
+            and earlier.C == run.C
+            and earlier.n_examples == run.n
+            and earlier.certifies == run.certifies
+        )
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
         """Steps in slices short enough for Ctrl-C, time limit, progress and checkpoints."""
-        run, n = self.run, self.run.n
+        run, n = self.run, self.run.pass_steps
         last_check = self.best.rows[-1][0]
         end = min(last_check + run.solver.check_every, max(self.max_passes, last_check))
         end_steps = int(np.ceil(end * n))
@@ -212,7 +204,9 @@ class _Loop:
             slice_steps = max(slice_steps // 2, 1) if elapsed > 0.2 else 2 * slice_steps
             if self.saved is not None and self.saved.is_due():
                 self._save()
-            self.progress.line(run, self.best.rows, self.tol * self.scale, self._seconds())
+            self.progress.line(
+                run, self.best.rows, self._distance, self.tol * self.scale, self._seconds()
+            )
             if interrupt.requested:
                 self.progress.say("interrupted: certifying the current model")
                 return Status.INTERRUPTED
@@ -228,6 +222,8 @@ class _Loop:
         run, best = self.run, self.best
         certificate = certificate or run.certify()
         best.begin_check()
+        if self._is_soft:
+            best.forget()  # the limit is what the user asked for, also where an earlier one is lower
         score = self._score(run.state.w)
         best.note(certificate)
         average = run.average_point()
@@ -244,7 +240,17 @@ class _Loop:
         primal, dual = certificate.primal, certificate.dual
         shown = np.nan if self.validate is None else score
         best.rows.append(
-            (run.passes, self._seconds(), run.oracle_calls, primal, dual, certificate.gap, shown)
+            (
+                run.passes,
+                self._seconds(),
+                run.oracle_calls,
+                primal,
+                dual,
+                certificate.gap,
+                shown,
+                certificate.soft_gap,
+                certificate.violation,
+            )  # fmt: skip
         )
         if self.callback is not None:
             row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
@@ -263,6 +269,16 @@ class _Loop:
             return other > score
         return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)
 
+    @property
+    def _is_soft(self) -> bool:
+        """Whether the tolerance is about the soft gap, because the solver closes no other."""
+        return not getattr(self.run.solver, "closes_bracket", True)
+
+    @property
+    def _distance(self) -> int:
+        """The column of the history that the tolerance is about."""
+        return SOFT_GAP if self._is_soft else GAP
+
     def _is_within_tol(self, primal: float) -> bool:
         return bool(primal - self.best.dual <= self.tol * self.scale)
 
@@ -280,6 +296,8 @@ class _Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
+        if self._is_soft and best.rows[-1][SOFT_GAP] <= self.tol * self.scale:
+            return Status.SOFT_CONVERGED
         if self._is_within_tol(best.primal):
             return Status.CONVERGED
         if self.validate is not None:

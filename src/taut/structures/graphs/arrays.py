@@ -46,6 +46,16 @@ class Loss(NamedTuple):
     scale: np.ndarray  # (n,)
 
 
+class Counts(NamedTuple):
+    """Factors that allow only some numbers of their members to be in state 1 (of two states)."""
+
+    pointer: np.ndarray  # (factors + 1,) members of a factor
+    member: np.ndarray  # nodes, counted within the example
+    low: np.ndarray  # (factors,) fewest members in state 1
+    high: np.ndarray  # most
+    start: np.ndarray  # (n + 1,) factors of example i
+
+
 class Search(NamedTuple):
     """How the best labelling is found."""
 
@@ -62,5 +72,6 @@ class GraphArrays(NamedTuple):
     nodes: Nodes
     edges: Edges
     loss: Loss
+    counts: Counts
     search: Search
     pointer: np.ndarray  # (n + 1,) nodes of example i

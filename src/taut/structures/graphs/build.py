@@ -1,5 +1,6 @@
 """Puts examples under a graph model: checks the arrays, fills in defaults."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from taut.structures.graphs.checks import (
     check_truth,
     check_types,
 )
+from taut.structures.graphs.counts import CountFactor, packed_counts
 from taut.structures.graphs.method import Topology, chosen_method
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
@@ -38,6 +40,7 @@ def graph_problem(
     cost: np.ndarray | None = None,
     node_weight: np.ndarray | None = None,
     normalize: bool = True,
+    counts: Sequence[Sequence[CountFactor]] | None = None,
     importance: np.ndarray | None = None,
     inference: str = "auto",
     rounds: int = 1000,
@@ -48,7 +51,8 @@ def graph_problem(
     ``ends`` numbers nodes within their graph; ``shared_edges`` says that every graph has all of
     them. ``cost`` is (K, K) or (node types, K, K). Message passing stops when its gap is the
     fraction ``accuracy`` of the worst loss: so much it can add to the relative gap. Without
-    ``truth`` the problem is for prediction: relaxed solutions are rounded.
+    ``truth`` the problem is for prediction: relaxed solutions are rounded. ``counts`` lists the
+    count factors (nodes, low, high) of every graph.
 
     >>> model = GraphModel((2,), ((0, 0),), n_features=1, n_edge_features=0, pairwise="potts")
     >>> problem = graph_problem(
@@ -100,6 +104,7 @@ def graph_problem(
         check_truth(np.asarray(truth), nodes.states, pointer)
     if cost is not None:
         check_cost(cost, model.states)
+    factors = packed_counts(counts, pointer, nodes.states, truth)
     weight = _ones(node_weight, n_nodes)
     total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
     loss = Loss(
@@ -113,7 +118,7 @@ def graph_problem(
     if model.attractive and (truth is not None or search.method in ATTRACTIVE_ONLY):
         model.check_attractive()
         check_attractive(edges)
-    arrays = GraphArrays(nodes, edges, loss, search, pointer)
+    arrays = GraphArrays(nodes, edges, loss, factors, search, pointer)
     kind = GraphByLP if search.method == Method.LP else GraphProblem
     return kind.of(arrays, _ones(importance, n))
 

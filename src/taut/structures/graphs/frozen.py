@@ -7,7 +7,7 @@ import numpy as np
 
 from taut._compile import thawed_as
 from taut.inference.methods import Method
-from taut.structures.graphs.arrays import Edges, GraphArrays, Loss, Nodes, Search
+from taut.structures.graphs.arrays import Counts, Edges, GraphArrays, Loss, Nodes, Search
 from taut.structures.graphs.basis import packed_basis
 from taut.structures.graphs.rows import as_rows
 from taut.structures.graphs.work import new_work_arrays
@@ -15,7 +15,7 @@ from taut.structures.graphs.work import new_work_arrays
 _numbers, _small = np.zeros(0, np.int64), np.zeros(0, np.int32)
 _rows, _basis = as_rows(np.zeros((0, 0))), packed_basis([np.eye(2)], 2)
 
-_graph = GraphArrays(
+EXAMPLE = GraphArrays(
     nodes=Nodes(
         rows=_rows,
         row=_numbers,
@@ -42,6 +42,7 @@ _graph = GraphArrays(
         width=2,
     ),
     loss=Loss(truth=_small, cost=np.zeros((0, 2, 2)), node_weight=np.zeros(0), scale=np.zeros(0)),
+    counts=Counts(pointer=_numbers, member=_small, low=_small, high=_small, start=_numbers),
     search=Search(
         method=int(Method.MAX_SUM),
         relaxed=False,
@@ -54,5 +55,5 @@ _graph = GraphArrays(
     pointer=_numbers,
 )
 
-graph_of = thawed_as(_graph)
-work_of = thawed_as(new_work_arrays(_graph, 0, 0))
+graph_of = thawed_as(EXAMPLE)
+work_of = thawed_as(new_work_arrays(EXAMPLE, 0, 0))

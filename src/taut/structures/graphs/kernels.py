@@ -13,7 +13,7 @@ from taut.structures.graphs.rows import add_row_to, combine_row, push_row
 
 
 @compiled
-def _fill(basis, first, c, out):
+def fill(basis, first, c, out):
     """out[j] = sum_b basis[b, first + j] c[b]."""
     for j in range(out.size):
         total = 0.0
@@ -34,7 +34,7 @@ def score_nodes(nodes, w, first, count, coefficient, theta):
         )  # fmt: skip
         if nodes.bias_at[kind] >= 0:
             add_scaled(w[nodes.bias_at[kind] : nodes.bias_at[kind] + c.size], 1.0, c)
-        _fill(nodes.basis, kind * nodes.width, c, theta[t])
+        fill(nodes.basis, kind * nodes.width, c, theta[t])
 
 
 @compiled
@@ -50,7 +50,7 @@ def score_edges(edges, w, first, count, coefficient, pair):
                 c[b] = w[at + b]
         else:
             combine_row(edges.rows, first + e, w, at, c.size, 1, c)
-        _fill(edges.basis, kind * cells, c, pair[e].reshape(-1))
+        fill(edges.basis, kind * cells, c, pair[e].reshape(-1))
 
 
 @compiled

@@ -75,6 +75,18 @@ def as_rows(values: Any) -> Rows:
     )
 
 
+def squared_norms(rows: Rows) -> np.ndarray:
+    """Of every row.
+
+    >>> squared_norms(as_rows([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
+    if rows.indptr.size > 1:
+        row = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        return np.bincount(row, rows.data**2, minlength=rows.n_rows)
+    return np.einsum("rf,rf->r", rows.dense, rows.dense)
+
+
 def _writable(values: Any, kind: type) -> np.ndarray:
     # numba would compile everything once more for read-only arrays.
     return np.require(values, kind, ["C", "W"])

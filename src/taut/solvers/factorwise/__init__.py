@@ -1,0 +1,15 @@
+"""Training without inference: cheap updates of one node or edge at a time.
+
+    soft_bcfw             Meshi, Srebro, Hazan (2015)
+    augmented_lagrangian  the same with multipliers: hard constraints
+    idal                  SoftSDCA and IDAL, Hu and Obozinski (2018)
+
+Problems whose factors can be seen one by one (graphs) are all they need.
+"""
+
+from taut.solvers.factorwise.augmented_lagrangian import AugmentedLagrangian
+from taut.solvers.factorwise.idal import IDAL, SoftSDCA
+from taut.solvers.factorwise.options import FactorSolver
+from taut.solvers.factorwise.soft_bcfw import SoftBCFW
+
+__all__ = ["IDAL", "AugmentedLagrangian", "FactorSolver", "SoftBCFW", "SoftSDCA"]

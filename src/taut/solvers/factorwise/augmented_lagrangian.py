@@ -1,0 +1,37 @@
+"""The augmented Lagrangian: multipliers on top of SoftBCFW lead to the hard constraints.
+
+After every few passes of the inner solver the multipliers move by what the constraints miss,
+
+    nu <- nu + B mu / rho = delta,   delta <- nu + B mu / rho,
+
+a proximal-point step in delta; marginals and weights are kept. max_mu f_{rho, nu}(mu) falls to the
+hard optimum for every rho: small ones take few updates of hard inner problems, large ones many of
+easy ones.
+
+Reference: Meshi, Srebro, Hazan (2015), section 7; Bertsekas (1982), The method of multipliers.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from taut.solvers.factorwise.soft_bcfw import SoftBCFW
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(SoftBCFW):
+    """SoftBCFW with multipliers, updated after every ``passes`` passes; converges to the hard LP
+    relaxation, and the tolerance is about its bracket."""
+
+    passes: int = 2
+
+    closes_bracket: ClassVar[bool] = True
+    name: ClassVar[str] = "augmented Lagrangian over block-coordinate Frank-Wolfe"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1:
+            raise ValueError(f"passes={self.passes}; between two updates there is at least one")
+
+    @property
+    def inner_passes(self) -> int:
+        return self.passes

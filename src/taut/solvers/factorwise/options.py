@@ -1,0 +1,78 @@
+"""What the solvers without inference have in common: penalty, temperature, order, step."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+from taut.solvers.bcfw import parsed
+from taut.solvers.factorwise.steps import Step
+from taut.solvers.sampling import Order
+
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """Options shared by all; see the subclasses.
+
+    ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
+    enforce consistency. It is in the scale of a sum over examples, like C. ``temperature`` is the
+    weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
+    (example by example, and the blocks of each), "uniform" or "gap" (any block).
+    """
+
+    rho: float = 1.0
+    temperature: float = 0.0
+    order: Order | str = Order.PERMUTED
+    check_every: int = 10  # passes between certificates
+
+    # What the tolerance is about: the bracket of the hard problem, or the soft gap.
+    closes_bracket: ClassVar[bool] = False
+    averaging: ClassVar[bool] = False
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", parsed(Order, self.order, "order"))
+        if not (_is_real(self.rho) and 0 < self.rho < float("inf")):
+            raise ValueError(
+                f"rho={self.rho!r}; the penalty parameter must be a positive number: small values "
+                "enforce consistency, 1 is a good start"
+            )
+        if not _is_real(self.temperature) or not 0 <= self.temperature < float("inf"):
+            raise ValueError(
+                f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
+                "the structured SVM"
+            )
+        if self.check_every < 1:
+            raise ValueError(f"check_every={self.check_every}; a number of passes, at least 1")
+
+    @property
+    def step(self) -> Step:
+        return Step.PROJECTED
+
+    @property
+    def inner_passes(self) -> int:
+        """Passes between two updates of the multipliers; 0 leaves them at zero."""
+        return 0
+
+    @property
+    def patience(self) -> float:
+        """Multipliers wait until the gaps seen in a pass are at most this times the penalty."""
+        return 1.0
+
+    @property
+    def first_rho(self) -> float:
+        return self.rho
+
+    @property
+    def accelerates(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        assert isinstance(self.order, Order)
+        parts = [f"rho {self.rho:g}", f"order {self.order.name.lower()}"]
+        if self.temperature > 0:
+            parts.append(f"temperature {self.temperature:g}")
+        return f"{self.name} ({', '.join(parts)})"
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)

@@ -1,0 +1,210 @@
+"""One training run without inference: what :class:`taut.solvers.run.Run` is to the others."""
+
+from typing import Any
+
+import numpy as np
+
+from taut._compile import freeze
+from taut.solvers.certificate import Certificate, Point
+from taut.solvers.factorwise.certificate import bracket, measure, new_repaired
+from taut.solvers.factorwise.multipliers import penalties, set_penalty, update_multipliers
+from taut.solvers.factorwise.options import FactorSolver
+from taut.solvers.factorwise.state import (
+    ALLOWED_GAPS,
+    MOMENTUM,
+    RHO,
+    STEPS,
+    UPDATES,
+    VISITED_GAPS,
+    WAITED,
+    FactorState,
+    Rules,
+    View,
+    fill_truth,
+    fill_uniform,
+    new_state,
+    rebuild,
+    view_of,
+)
+from taut.solvers.factorwise.steps import drawn_steps, example_steps, make_ready
+from taut.solvers.factorwise.warm_start import take_over
+from taut.solvers.run import Bounds, problem_bounds
+from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.solution import Solution
+from taut.structures.graphs.factors import factors_of
+
+
+class FactorRun:
+    """Starts cold, or from an earlier solution; then ``advance`` and ``certify``."""
+
+    def __init__(
+        self,
+        problem: Any,
+        solver: FactorSolver,
+        C: float,
+        *,
+        bounds: Bounds | None,
+        seed: int,
+        n_threads: int,
+    ):
+        if not hasattr(problem, "arrays") or not hasattr(problem.arrays, "counts"):
+            raise TypeError(
+                f"{type(solver).__name__} works on nodes and edges one at a time, and "
+                f"{type(problem).__name__} has none to show; use it with GraphSVM, GraphCRF or "
+                'MultilabelSVM, or a solver with an oracle such as "bcfw"'
+            )
+        self.problem, self.solver, self.C = problem, solver, C
+        self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
+        self.n, self.blocks = problem.n, len(self.factors.owner)
+        self.importance = np.asarray(problem.importance, np.float64)
+        self.by_example = solver.order in (Order.CYCLIC, Order.PERMUTED)
+        self.repaired = new_repaired(self.factors, problem.dim)
+        self.state = self._cold_state(bounds, seed)
+        degree = int(np.diff(self.factors.sender_start).max(initial=0))
+        rules = Rules(
+            C=C,
+            temperature=float(solver.temperature),
+            step=int(solver.step),
+            by_example=self.by_example,
+            norm=float(degree + self.graph.nodes.width),
+        )
+        self.view = View(self.graph, self.factors, self.importance, rules, self.state)
+        self.frozen = freeze(self.view, view_of)
+
+    def _cold_state(self, bounds: Bounds | None, seed: int) -> FactorState:
+        problem, solver = self.problem, self.solver
+        lower, upper = problem_bounds(problem, bounds)
+        v = np.zeros(problem.dim)
+        w = np.clip(v, lower, upper) if lower.size else v
+        assert isinstance(solver.order, Order)
+        sampler = new_sampler(solver.order, self.n if self.by_example else self.blocks, seed)
+        state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
+        state.total[RHO], state.total[MOMENTUM] = solver.first_rho, 1.0
+        state.total[ALLOWED_GAPS] = np.inf
+        if solver.temperature > 0:
+            fill_uniform(self.factors, state)
+        else:
+            fill_truth(self.graph, self.factors, state)
+        return state
+
+    def continue_from(self, earlier: Solution, keep: str) -> None:
+        """Start from the dual point of an earlier solution, whichever solver found it."""
+        take_over(self, earlier, keep)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Recompute weights and messages from marginals and multipliers."""
+        rebuild(self.view, self.frozen)
+
+    def compile(self) -> None:
+        """Run every kernel once, so that compilation is not counted as training."""
+        make_ready()
+        self._block_steps(0)
+        self._update_multipliers(np.zeros(0))
+        penalties(self.frozen)
+        self.certify()
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """Visit ``n_steps`` blocks, or as many more as complete an example."""
+        before = self.steps // self.blocks
+        self._block_steps(n_steps)
+        for passes in range(before, self.steps // self.blocks):
+            self._between_passes(passes + 1)
+
+    def _block_steps(self, n_steps: int) -> None:
+        steps = example_steps if self.by_example else drawn_steps
+        steps(self.frozen, n_steps)
+
+    def _between_passes(self, passes: int) -> None:
+        state, solver = self.state, self.solver
+        rho = float(state.total[RHO])
+        if rho > solver.rho:
+            set_penalty(state, max(0.5 * rho, solver.rho))
+        if solver.inner_passes:
+            state.count[WAITED] += 1
+            if state.count[WAITED] >= solver.inner_passes and self._is_solved_enough():
+                state.count[WAITED] = 0
+                state.count[UPDATES] += 1
+                self._update_multipliers(state.nu)
+                if solver.order == Order.GAP:
+                    self._refresh_gaps()
+        state.total[VISITED_GAPS] = 0.0
+
+    def _is_solved_enough(self) -> bool:
+        """Multipliers of a point far from the inner optimum would lead astray."""
+        total = self.state.total
+        gaps = float(total[VISITED_GAPS])
+        if gaps > max(total[ALLOWED_GAPS], penalties(self.frozen)):
+            return False
+        total[ALLOWED_GAPS] = self.solver.patience * gaps
+        return True
+
+    def _refresh_gaps(self) -> None:
+        gaps = np.zeros(self.blocks)
+        measure(self.frozen, np.zeros(self.n), np.zeros(self.n), gaps)
+        set_all_gaps(self.state.sampler.tree, gaps)
+
+    def _update_multipliers(self, nu: np.ndarray) -> None:
+        state, rules = self.state, self.view.rules
+        # rho / L_d
+        stretch = 1.0 + 2.0 * rules.temperature * float(state.total[RHO]) / rules.norm
+        update_multipliers(
+            nu, state.delta, state.before, state.total, stretch, self.solver.accelerates
+        )
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        return int(self.state.count[STEPS])
+
+    @property
+    def pass_steps(self) -> int:
+        return self.blocks
+
+    @property
+    def passes(self) -> float:
+        return self.steps / self.blocks
+
+    @property
+    def oracle_calls(self) -> int:
+        return 0
+
+    def certify(self) -> Certificate:
+        """The bracket of the problem with hard constraints."""
+        self.rebuild()
+        found = bracket(self.view, self.frozen, self.repaired)
+        if self.solver.order == Order.GAP:
+            set_all_gaps(self.state.sampler.tree, found.block_gaps)
+        return Certificate(
+            found.upper, found.lower, found.block_gaps, found.soft_gap, found.violation
+        )
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        return self.certify()
+
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        """The objective at w = 0, delta = 0, example by example."""
+        worst = self.problem.worst_losses()
+        temperature = self.solver.temperature
+        if temperature == 0:
+            return worst
+        cells = np.concatenate([np.diff(self.factors.node_at), np.diff(self.factors.edge_at)])
+        entropy = temperature * (1.0 - 1.0 / cells)
+        n_blocks = len(cells)
+        return worst + np.bincount(self.factors.owner[:n_blocks], entropy, minlength=self.n)
+
+    def average_point(self) -> Point | None:
+        return None
+
+    @property
+    def inference(self) -> str:
+        return "none"
+
+    @property
+    def certifies(self) -> str:
+        if self.solver.temperature > 0:
+            return f"relaxed CRF (Gini entropy, temperature {self.solver.temperature:g})"
+        return "LP relaxation"

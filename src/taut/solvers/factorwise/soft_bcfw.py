@@ -1,0 +1,65 @@
+"""Block-coordinate Frank-Wolfe with soft constraints: SoftBCFW.
+
+The constraint that an edge's table agrees with its nodes becomes a penalty; what is left is a
+product of simplices, one per node and edge, and a step on one of them costs no more than its
+scores. With d a Frank-Wolfe or pairwise direction of a block (see ``steps``), mu += step * d,
+
+    node    step = <theta_hat, d> / (C s |Phi d|^2 + N |d|^2 / rho),            N edges at the node
+    edge    step = <theta_hat, d> / (C s |Phi d|^2 + (|d_u|^2 + |d_v|^2) / rho),   d_u, d_v its
+                                                                                  marginals
+
+and w, delta follow. The limit is the penalised problem's optimum, near the hard one's for small
+rho. Started with a large rho and tightened (``anneal``), the first passes are cheap and loose.
+
+Reference: Meshi, Srebro, Hazan (2015), Efficient training of structured SVMs via soft constraints.
+As printed, the steps of algorithm 1 diverge (sign of the penalty, its scale, 1/M in the gradient).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from taut.solvers.bcfw import parsed
+from taut.solvers.factorwise.options import FactorSolver
+from taut.solvers.factorwise.steps import Step
+
+
+@dataclass(frozen=True)
+class SoftBCFW(FactorSolver):
+    """Frank-Wolfe on one node or edge at a time, with soft consistency.
+
+    ``direction`` is "pairwise" (linear convergence) or "toward" (the paper's). ``anneal`` is a
+    larger rho to start with; it is halved after every pass until it is ``rho``. Other options are
+    those of :class:`taut.solvers.factorwise.options.FactorSolver`.
+
+    >>> SoftBCFW(rho=0)
+    Traceback (most recent call last):
+    ValueError: rho=0; the penalty parameter must be a positive number: small values enforce \
+consistency, 1 is a good start
+    """
+
+    direction: Step | str = Step.PAIRWISE
+    anneal: float | None = None
+
+    name: ClassVar[str] = "soft-constraint block-coordinate Frank-Wolfe"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        direction = parsed(Step, self.direction, "direction")
+        if direction == Step.PROJECTED:
+            raise ValueError(
+                'direction="projected" is SoftSDCA\'s; SoftBCFW has "toward" and "pairwise"'
+            )
+        object.__setattr__(self, "direction", direction)
+        if self.anneal is not None and not self.rho <= self.anneal < float("inf"):
+            raise ValueError(
+                f"anneal={self.anneal!r}; the rho to start with, at least rho={self.rho:g}"
+            )
+
+    @property
+    def step(self) -> Step:
+        assert isinstance(self.direction, Step)
+        return self.direction
+
+    @property
+    def first_rho(self) -> float:
+        return self.rho if self.anneal is None else self.anneal

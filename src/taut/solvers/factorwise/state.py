@@ -1,0 +1,260 @@
+"""Everything a run without inference moves.
+
+Marginals mu of every block and multipliers nu are free; the rest follows from them:
+
+    v = C sum_i s_i Psi_i (truth_i - mu_i),   w = clip(v, lower, upper)
+    delta = nu + B mu / rho,   B mu = marginals of a factor - marginals of its nodes
+
+Penalty rho and C are in the scale of a sum over examples, so that neither depends on how many
+there are (Meshi's rho is ours divided by n).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import both_modes, compiled, thawed_as
+from taut.solvers.sampling import Order, Sampler, new_sampler
+from taut.structures.graphs.arrays import GraphArrays
+from taut.structures.graphs.blocks import (
+    combine_edge,
+    combine_node,
+    push_edge,
+    push_node,
+)
+from taut.structures.graphs.factors import Factors
+from taut.structures.graphs.frozen import EXAMPLE
+
+# positions in FactorState.count
+STEPS, UPDATES, WAITED = 0, 1, 2
+# positions in FactorState.total
+RHO, MOMENTUM, VISITED_GAPS, ALLOWED_GAPS = 0, 1, 2, 3
+
+
+class Rules(NamedTuple):
+    """What does not change during a run."""
+
+    C: float
+    temperature: float
+    step: int
+    by_example: bool  # visit all blocks of one example before those of the next
+    norm: float  # |B|^2 on directions that sum to zero is at most this
+
+
+class Scratch(NamedTuple):
+    """For one block at a time."""
+
+    theta: np.ndarray
+    d: np.ndarray  # a change of the block's marginals
+    c: np.ndarray  # of a basis
+    first: np.ndarray  # marginals of a table: rows
+    second: np.ndarray  # columns
+    sorted: np.ndarray  # of the members of a count factor
+
+
+class FactorState(NamedTuple):
+    w: np.ndarray
+    v: np.ndarray
+    lower: np.ndarray  # (dim,), or empty without bounds
+    upper: np.ndarray
+    node: np.ndarray  # marginals of all nodes, packed
+    edge: np.ndarray
+    chosen: np.ndarray  # of count factors
+    delta: np.ndarray  # messages
+    nu: np.ndarray  # multipliers, laid out like the messages
+    before: np.ndarray  # multipliers of the update before, for momentum
+    sampler: Sampler
+    count: np.ndarray  # type: ignore[assignment]
+    total: np.ndarray
+    scratch: Scratch
+
+
+class View(NamedTuple):
+    """Everything that compiled code sees of a run; it goes there frozen, by reference."""
+
+    graph: GraphArrays
+    factors: Factors
+    importance: np.ndarray  # (n,)
+    rules: Rules
+    state: FactorState
+
+
+def new_scratch(graph: GraphArrays, factors: Factors) -> Scratch:
+    width = graph.nodes.width
+    members = int(np.diff(factors.count_at).max(initial=0))
+    cells = max(width * width, members)
+    basis = np.concatenate([graph.nodes.basis.size, graph.edges.basis.size])
+    return Scratch(
+        theta=np.zeros(cells),
+        d=np.zeros(cells),
+        c=np.zeros(int(basis.max())),
+        first=np.zeros(max(width, members)),
+        second=np.zeros(max(width, members)),
+        sorted=np.zeros(members, np.int64),
+    )
+
+
+def new_state(
+    graph: GraphArrays,
+    factors: Factors,
+    w: np.ndarray,
+    v: np.ndarray,
+    bounds: Any,
+    sampler: Sampler,
+) -> FactorState:
+    """All marginals zero; ``w`` and ``v`` are one array without bounds."""
+    messages = int(factors.message_at[-1])
+    return FactorState(
+        w=w,
+        v=v,
+        lower=bounds[0],
+        upper=bounds[1],
+        node=np.zeros(int(factors.node_at[-1])),
+        edge=np.zeros(int(factors.edge_at[-1])),
+        chosen=np.zeros(len(factors.member)),
+        delta=np.zeros(messages),
+        nu=np.zeros(messages),
+        before=np.zeros(messages),
+        sampler=sampler,
+        count=np.zeros(3, np.int64),  # steps, updates of multipliers, passes since the last one
+        total=np.zeros(4),
+        scratch=new_scratch(graph, factors),
+    )
+
+
+def fill_truth(graph: GraphArrays, factors: Factors, state: FactorState) -> None:
+    """Marginals at the truth, where w and delta vanish."""
+    truth = graph.loss.truth.astype(np.int64)
+    ends = factors.ends
+    state.node[:], state.edge[:] = 0.0, 0.0
+    state.node[factors.node_at[:-1] + truth] = 1.0
+    second = np.diff(factors.node_at)[ends[:, 1]]
+    state.edge[factors.edge_at[:-1] + truth[ends[:, 0]] * second + truth[ends[:, 1]]] = 1.0
+    state.chosen[:] = truth[factors.member]
+
+
+def fill_uniform(factors: Factors, state: FactorState) -> None:
+    """Where the entropy is largest; counts start at their nodes' marginals if those are allowed."""
+    for marginals, at in ((state.node, factors.node_at), (state.edge, factors.edge_at)):
+        size = np.diff(at)
+        marginals[:] = np.repeat(1.0 / size, size)
+    size = np.diff(factors.count_at)
+    half = np.clip(0.5 * size, factors.low, factors.high)
+    state.chosen[:] = np.repeat(half / np.maximum(size, 1), size)
+
+
+_whole, _small = np.zeros(1, np.int64), np.zeros(0, np.int32)
+_factors = Factors(
+    owner=_small,
+    node_at=_whole,
+    edge_at=_whole,
+    count_at=_whole,
+    message_at=_whole,
+    number=_small,
+    ends=np.zeros((0, 2), np.int32),
+    edge_start=_whole,
+    member=_small,
+    low=_small,
+    high=_small,
+    count_start=_whole,
+    sender_start=_whole,
+    sender_at=_whole,
+    row_norm=np.zeros(0),
+    edge_norm=np.zeros(0),
+    node_spread=np.zeros(0),
+    edge_spread=np.zeros(0),
+)
+_empty = np.zeros(0)
+view_of = thawed_as(
+    View(
+        EXAMPLE,
+        _factors,
+        _empty,
+        Rules(1.0, 0.0, 0, True, 1.0),
+        new_state(
+            EXAMPLE, _factors, _empty, _empty, (_empty, _empty), new_sampler(Order.CYCLIC, 1, 0)
+        ),
+    )
+)
+
+
+# --- what follows from the marginals ---------------------------------------------------------------
+
+
+@both_modes
+def move_node(nodes, t, d, amount, c, target):
+    """target += amount * Psi d for a change d of node t."""
+    size = combine_node(nodes, t, d, c)
+    push_node(nodes, t, c[:size], amount, target)
+
+
+@both_modes
+def move_edge(edges, number, n_v, d, amount, c, target):
+    size = combine_edge(edges, number, n_v, d, c)
+    push_edge(edges, number, c[:size], amount, target)
+
+
+@compiled
+def add_features(view, node, edge, target):
+    """target += C sum_i s_i Psi_i (truth_i - mu_i) for these marginals."""
+    view = view_of(view)
+    graph, factors, scratch = view.graph, view.factors, view.state.scratch
+    truth, d, C = graph.loss.truth, scratch.d, view.rules.C
+    n_nodes = factors.node_at.size - 1
+    for t in range(n_nodes):
+        at, end = factors.node_at[t], factors.node_at[t + 1]
+        for k in range(end - at):
+            d[k] = node[at + k]
+        d[truth[t]] -= 1.0
+        amount = -C * view.importance[factors.owner[t]]
+        move_node(graph.nodes, t, d[: end - at], amount, scratch.c, target)
+    for e in range(factors.edge_at.size - 1):
+        at, end = factors.edge_at[e], factors.edge_at[e + 1]
+        u, v = factors.ends[e, 0], factors.ends[e, 1]
+        n_v = factors.node_at[v + 1] - factors.node_at[v]
+        for k in range(end - at):
+            d[k] = edge[at + k]
+        d[truth[u] * n_v + truth[v]] -= 1.0
+        amount = -C * view.importance[factors.owner[n_nodes + e]]
+        move_edge(graph.edges, factors.number[e], n_v, d[: end - at], amount, scratch.c, target)
+
+
+@compiled
+def write_violation(view, out):
+    """out = B mu, laid out like the messages."""
+    view = view_of(view)
+    factors, node, edge, chosen = view.factors, view.state.node, view.state.edge, view.state.chosen
+    n_edges = factors.edge_at.size - 1
+    for e in range(n_edges):
+        u, v = factors.ends[e, 0], factors.ends[e, 1]
+        to_u, to_v = factors.node_at[u], factors.node_at[v]
+        n_u, n_v = factors.node_at[u + 1] - to_u, factors.node_at[v + 1] - to_v
+        at, cell = factors.message_at[e], factors.edge_at[e]
+        for k in range(n_u):
+            out[at + k] = -node[to_u + k]
+        for other in range(n_v):
+            out[at + n_u + other] = -node[to_v + other]
+        for k in range(n_u):
+            for other in range(n_v):
+                out[at + k] += edge[cell]
+                out[at + n_u + other] += edge[cell]
+                cell += 1
+    for f in range(factors.count_at.size - 1):
+        at = factors.message_at[n_edges + f]
+        for j in range(factors.count_at[f], factors.count_at[f + 1]):
+            t = factors.node_at[factors.member[j]]
+            out[at] = 1.0 - chosen[j] - node[t]
+            out[at + 1] = chosen[j] - node[t + 1]
+            at += 2
+
+
+def rebuild(view: View, frozen: np.ndarray) -> None:
+    """w and delta afresh from marginals and multipliers, without the rounding of many moves."""
+    state = view.state
+    state.v[:] = 0.0
+    add_features(frozen, state.node, state.edge, state.v)
+    if state.lower.size:
+        np.clip(state.v, state.lower, state.upper, out=state.w)
+    write_violation(frozen, state.delta)
+    np.divide(state.delta, state.total[RHO], out=state.delta)
+    np.add(state.delta, state.nu, out=state.delta)
