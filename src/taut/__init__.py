@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from taut.check import check_problem as check_problem
     from taut.estimators import ChainSVM as ChainSVM
+    from taut.estimators import GraphCRF as GraphCRF
     from taut.estimators import GraphSVM as GraphSVM
     from taut.estimators import MulticlassSVM as MulticlassSVM
     from taut.estimators import MultilabelSVM as MultilabelSVM
@@ -28,24 +29,33 @@ if TYPE_CHECKING:
     from taut.python_problem import PythonProblem as PythonProblem
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
+    from taut.solvers import IDAL as IDAL
+    from taut.solvers import AugmentedLagrangian as AugmentedLagrangian
     from taut.solvers import FrankWolfe as FrankWolfe
+    from taut.solvers import SoftBCFW as SoftBCFW
+    from taut.solvers import SoftSDCA as SoftSDCA
     from taut.solvers import Solution as Solution
     from taut.solvers import Status as Status
     from taut.solvers import solve as solve
     from taut.text import Columns as Columns
 
 _HOME = {
+    "AugmentedLagrangian": "taut.solvers",
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
     "ChainSVM": "taut.estimators",
     "FrankWolfe": "taut.solvers",
     "Graph": "taut.graphs",
+    "GraphCRF": "taut.estimators",
     "GraphSVM": "taut.estimators",
+    "IDAL": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
     "MultilabelSVM": "taut.estimators",
     "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
     "Sequences": "taut.sequences",
+    "SoftBCFW": "taut.solvers",
+    "SoftSDCA": "taut.solvers",
     "Solution": "taut.solvers",
     "Status": "taut.solvers",
     "StructuredSVM": "taut.estimators",

@@ -65,6 +65,8 @@ def stack_graphs(graphs: Any, name: str = "graphs") -> StackedGraphs:
         raise ValueError(f"{name}[{empty[0]}] has no nodes; leave it out")
     ends = [_edges(g.edges, lengths[i], f"{name}[{i}]") for i, g in enumerate(parts)]
     n_edges = np.array([len(e) for e in ends], np.int64)
+    edge_type = _per_item(parts, "edge_types", n_edges, "edges", np.int32, name)
+    _check_no_parallels(np.concatenate(ends), n_edges, edge_type, name)
     return StackedGraphs(
         _joined(nodes, name, "node"),
         lengths,
@@ -72,9 +74,27 @@ def stack_graphs(graphs: Any, name: str = "graphs") -> StackedGraphs:
         n_edges,
         _edge_features(parts, n_edges, name),
         _per_item(parts, "node_types", lengths, "nodes", np.int32, name),
-        _per_item(parts, "edge_types", n_edges, "edges", np.int32, name),
+        edge_type,
         _per_item(parts, "node_weights", lengths, "nodes", np.float64, name),
     )
+
+
+def _check_no_parallels(
+    ends: np.ndarray, n_edges: np.ndarray, edge_type: np.ndarray | None, name: str
+) -> None:
+    """Two edges of one type between the same nodes are one too many: the relaxation would treat
+    them as if they had nothing to do with each other. Of different types they are two relations."""
+    graph = np.repeat(np.arange(len(n_edges)), n_edges)
+    kind = np.zeros(len(ends), np.int32) if edge_type is None else edge_type
+    keys = np.column_stack([graph, ends.min(axis=1), ends.max(axis=1), kind])
+    order = np.lexsort(keys.T[::-1])
+    same = np.flatnonzero((np.diff(keys[order], axis=0) == 0).all(axis=1))
+    if same.size:
+        i, u, v, _ = keys[order[same[0]]]
+        raise ValueError(
+            f"{name}[{i}] has two edges between nodes {u} and {v}; give each pair once, whichever "
+            "way round (np.unique(np.sort(edges, axis=1), axis=0)), or different edge_types"
+        )
 
 
 def _as_graph(graph: Any, place: str) -> Graph:

@@ -211,6 +211,7 @@ def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> 
 
 def _solver(problem: Pairwise, options: Namespace) -> BCFW | FrankWolfe:
     solver = named_solver(options.solver, problem, options.averaging)
+    assert isinstance(solver, BCFW | FrankWolfe)  # the others are for graphs
     often = solver.check_every <= defaults.CHECK_EVERY
     if options.dev is None or often or not isinstance(solver, BCFW):
         return solver

@@ -4,6 +4,7 @@ import os
 
 from taut.estimators.chain import ChainSVM
 from taut.estimators.graph import GraphSVM
+from taut.estimators.graph_crf import GraphCRF
 from taut.estimators.multiclass import MulticlassSVM
 from taut.estimators.multilabel import MultilabelSVM
 from taut.estimators.pose import PoseSVM
@@ -11,6 +12,7 @@ from taut.estimators.structured import StructuredSVM
 
 __all__ = [
     "ChainSVM",
+    "GraphCRF",
     "GraphSVM",
     "MulticlassSVM",
     "MultilabelSVM",

@@ -30,7 +30,7 @@ class StructuredEstimator(BaseEstimator):
         if earlier is not None and self.solver == "auto":
             solver = earlier.solver  # a run goes on with the solver it began with
         else:
-            solver = named_solver(self.solver, problem, self.averaging)
+            solver = named_solver(self.solver, problem, self.averaging, **self._solver_options())
         return solve(
             problem,
             solver,
@@ -50,6 +50,10 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
             **validation,
         )
+
+    def _solver_options(self) -> dict[str, Any]:
+        """What solvers named by a string are told."""
+        return {}
 
     def _oracle_accuracy(self) -> float:
         """What an approximate oracle may add to the relative gap; ``solve`` judges ``tol``."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from taut.graphs import StackedGraphs
 from taut.labels import LabelCodec
+from taut.losses import cost_matrix
 
 
 def is_labelled(labels: Any, missing: Any) -> np.ndarray:
@@ -54,6 +55,24 @@ class NodeLabels:
         for kind, codec in enumerate(self.codecs):
             numbers[node_type == kind] = codec.encode(_of_type(parts, node_type, kind))
         return numbers
+
+    def costs(
+        self,
+        truth: np.ndarray,
+        node_type: np.ndarray | None,
+        class_weight: Any,
+        given: Any = None,
+    ) -> np.ndarray:
+        """(types, K, K) what it costs to answer ``column`` where ``row`` is right."""
+        if given is not None and self.n_types > 1:
+            raise ValueError("a cost matrix is for one node type; these graphs have several")
+        width = max(len(codec.classes) for codec in self.codecs)
+        costs = np.zeros((self.n_types, width, width))
+        for kind, codec in enumerate(self.codecs):
+            of_type = truth if node_type is None else truth[node_type == kind]
+            classes, k = codec.classes.tolist(), len(codec.classes)
+            costs[kind, :k, :k] = cost_matrix(of_type, classes, class_weight, given)
+        return costs
 
     def checked_types(self, node_type: np.ndarray | None) -> np.ndarray | None:
         """Node types of graphs to be labelled."""

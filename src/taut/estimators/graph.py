@@ -1,25 +1,19 @@
-"""Graphs with a label at every node: trees, grids, superpixels."""
+"""Structured SVMs for graphs with a label at every node: trees, grids, superpixels."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from taut.decode import decode
-from taut.estimators._base import StructuredEstimator
-from taut.estimators._node_labels import NodeLabels, is_labelled
-from taut.graphs import StackedGraphs, stack_graphs, without_nodes
-from taut.labels import check_labels
-from taut.losses import checked_weights, cost_matrix
-from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
+from taut.estimators._graph import GraphEstimator
+from taut.estimators._node_labels import NodeLabels
+from taut.graphs import StackedGraphs
 
 LOSSES = ("hamming-sum", "hamming")
 
 
-class GraphSVM(StructuredEstimator):
+class GraphSVM(GraphEstimator):
     """Structured SVM for graphs whose nodes are to be labelled.
 
     Parameters not listed are those of :class:`taut.ChainSVM`.
@@ -52,11 +46,18 @@ class GraphSVM(StructuredEstimator):
         of training. If -1 is a class of yours, set this to None.
     bias : bool
         Give every label a bias.
+    solver : str or solver object
+        "auto" and those of :class:`taut.ChainSVM` ask inference for the best labelling of a graph
+        at a time. "soft-bcfw", "soft-sdca" (edges agree with their nodes softly),
+        "augmented-lagrangian" and "idal" (exactly, in the limit) use no inference: they step from
+        node to edge to node, and solve the LP relaxation.
+    rho : float
+        Of solvers without inference: what disagreement may be; small values enforce consistency.
 
     Attributes
     ----------
     classes_ : labels, or a list with those of each node type
-    inference_ : the method of inference that training used
+    inference_ : the method of inference that training used; "none" without
     solution_ : the certificate; of the LP relaxation where ``inference_`` relaxes
     coef_, intercept_, edge_coef_ : weights by node type (n_basis, features), (n_basis,) and edge
         type (edge features, n_basis); not in a list if there is one type only
@@ -73,9 +74,6 @@ class GraphSVM(StructuredEstimator):
     'exhaustive'
     """
 
-    _labels: NodeLabels
-    _graph_model: GraphModel
-
     def __init__(
         self,
         C: float = 1.0,
@@ -89,6 +87,7 @@ class GraphSVM(StructuredEstimator):
         missing_label: Any = -1,
         bias: bool = True,
         solver: Any = "auto",
+        rho: float = 1.0,
         averaging: bool = False,
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -113,6 +112,7 @@ class GraphSVM(StructuredEstimator):
         self.missing_label = missing_label
         self.bias = bias
         self.solver = solver
+        self.rho = rho
         self.averaging = averaging
         self.tol = tol
         self.max_passes = max_passes
@@ -127,81 +127,6 @@ class GraphSVM(StructuredEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- training ------------------------------------------------------------------------------
-
-    def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> "GraphSVM":
-        """Train on graphs, each a tuple (node_features, edges[, edge_features]) or a
-        :class:`taut.Graph`, and a list of labels for the nodes of each."""
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
-        stacked = stack_graphs(graphs)
-        check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
-        weights = checked_weights(sample_weight, len(stacked.lengths))
-        known = is_labelled(labels, self.missing_label)
-        stacked, left = without_nodes(stacked, known)
-        if not left.any():
-            raise ValueError(
-                f"no node has a label: None and missing_label={self.missing_label!r} mean that "
-                "there is none"
-            )
-        node_labels = NodeLabels(labels, known, stacked.node_type, self.missing_label)
-        if continues and not node_labels.same_classes(self._labels):
-            raise ValueError("warm_start: the labels differ from those of the last fit")
-        model = self._model_of(stacked, node_labels)
-        truth = node_labels.encode(labels, known, stacked.node_type)
-        problem = graph_problem(
-            model,
-            stacked.rows,
-            stacked.lengths,
-            truth,
-            stacked.ends,
-            stacked.n_edges,
-            edge_rows=stacked.edge_rows,
-            node_type=stacked.node_type,
-            edge_type=_edge_types(stacked, model),
-            cost=self._costs(truth, stacked, node_labels),
-            node_weight=stacked.node_weight,
-            normalize=self._is_normalized(),
-            importance=None if weights is None else weights[left],
-            inference=self.inference,
-            accuracy=self._oracle_accuracy(),
-        )
-        solution = self._train(problem, continues=continues, C=self.C)
-        self._labels, self._graph_model = node_labels, model
-        self.classes_ = node_labels.classes
-        self.n_features_in_ = model.n_features
-        self.inference_ = problem.inference
-        self._store(problem, solution)
-        self._warn_if_unfinished()
-        return self
-
-    def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
-        joins = _joins(stacked)
-        self._check_comparable(joins, node_labels)
-        return GraphModel(
-            states=tuple(len(codec.classes) for codec in node_labels.codecs),
-            joins=joins,
-            n_features=stacked.rows.shape[1],
-            n_edge_features=stacked.n_edge_features,
-            unary=self.unary,
-            pairwise=self.pairwise,
-            bias=self.bias,
-            attractive=self.attractive,
-            by_feature=sparse.issparse(stacked.rows),
-        )
-
-    def _check_comparable(self, joins: Any, node_labels: NodeLabels) -> None:
-        """Tables that compare labels make sense only between node types with the same ones."""
-        kinds = self.pairwise if isinstance(self.pairwise, list | tuple) else [self.pairwise]
-        for number, (u, v) in enumerate(joins):
-            kind = kinds[min(number, len(kinds) - 1)]
-            first, second = (node_labels.codecs[t].number for t in (u, v))
-            if isinstance(kind, str) and kind != "full" and first != second:
-                raise ValueError(
-                    f"pairwise={kind!r} compares labels, but edge type {number} joins node types "
-                    f"{u} and {v}, whose labels are {list(first)} and {list(second)}; use "
-                    '"full" for it: pairwise is a list with one value per edge type'
-                )
-
     def _is_normalized(self) -> bool:
         if isinstance(self.loss, str) and self.loss not in LOSSES:
             raise ValueError(f"loss={self.loss!r}; expected one of {LOSSES} or a cost matrix")
@@ -211,110 +136,4 @@ class GraphSVM(StructuredEstimator):
         self, truth: np.ndarray, stacked: StackedGraphs, node_labels: NodeLabels
     ) -> np.ndarray:
         given = None if isinstance(self.loss, str) else self.loss
-        codecs = node_labels.codecs
-        if given is not None and len(codecs) > 1:
-            raise ValueError("a cost matrix is for one node type; these graphs have several")
-        width = max(len(codec.classes) for codec in codecs)
-        costs = np.zeros((len(codecs), width, width))
-        for kind, codec in enumerate(codecs):
-            of_type = truth if stacked.node_type is None else truth[stacked.node_type == kind]
-            classes, k = codec.classes.tolist(), len(codec.classes)
-            costs[kind, :k, :k] = cost_matrix(of_type, classes, self.class_weight, given)
-        return costs
-
-    def _store(self, problem: GraphProblem, solution: Any) -> None:
-        super()._store(problem, solution)
-        coef, intercept, edge_coef = self._graph_model.weights(solution.w)
-        self.coef_, self.intercept_, self.edge_coef_ = (
-            parts[0] if len(parts) == 1 else parts for parts in (coef, intercept, edge_coef)
-        )
-
-    # --- prediction ----------------------------------------------------------------------------
-
-    def predict(self, graphs: Any, *, inference: str | None = None) -> list:
-        """The best labels of every graph's nodes.
-
-        ``inference`` overrides the estimator's own; relaxed solutions are rounded.
-        """
-        check_is_fitted(self)
-        stacked = stack_graphs(graphs)
-        model = self._graph_model
-        for what, found, fitted in (
-            ("node", stacked.rows.shape[1], model.n_features),
-            ("edge", stacked.n_edge_features, model.n_edge_features),
-        ):
-            # Graphs without any edge have no features of edges.
-            if found != fitted and not (what == "edge" and len(stacked.ends) == 0):
-                given = f"{found} features per {what}" if found else f"no {what} features"
-                raise ValueError(
-                    f"graphs have {given}, the model was fitted with {fitted or 'none'}"
-                )
-        edge_rows = stacked.edge_rows
-        if edge_rows is None and model.n_edge_features:
-            edge_rows = np.zeros((0, model.n_edge_features))
-        problem = graph_problem(
-            model,
-            stacked.rows,
-            stacked.lengths,
-            None,
-            stacked.ends,
-            stacked.n_edges,
-            edge_rows=edge_rows,
-            node_type=self._labels.checked_types(stacked.node_type),
-            edge_type=_edge_types(stacked, model),
-            inference=self.inference if inference is None else inference,
-        )
-        numbers = decode(problem, self.w_, self._n_threads())
-        return self._labels.decode(numbers, stacked)
-
-    def score(self, graphs: Any, labels: Any) -> float:
-        """The fraction of labelled nodes whose label is predicted."""
-        stacked = stack_graphs(graphs)
-        check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
-        right = total = 0
-        for predicted, true in zip(self.predict(graphs), labels, strict=True):
-            for ours, theirs in zip(predicted, true, strict=True):
-                if theirs is not None and theirs != self.missing_label:
-                    total += 1
-                    right += bool(ours == theirs)
-        if total == 0:
-            raise ValueError("no node has a label, so there is nothing to score")
-        return right / total
-
-
-def _joins(stacked: StackedGraphs) -> tuple[tuple[int, int], ...]:
-    """Which node types each edge type joins, from the first edge of each."""
-    if stacked.node_type is None:
-        n_edge_types = 1 if stacked.edge_type is None else int(stacked.edge_type.max(initial=0)) + 1
-        return ((0, 0),) * n_edge_types
-    pairs = _end_types(stacked)
-    if stacked.edge_type is None:
-        # Without types of their own, edges are as different as the nodes they join.
-        return tuple((int(u), int(v)) for u, v in np.unique(pairs, axis=0)) or ((0, 0),)
-    found, first = np.unique(stacked.edge_type, return_index=True)
-    joins = [(0, 0)] * (int(found.max(initial=0)) + 1)
-    for kind, e in zip(found, first, strict=True):
-        joins[kind] = (int(pairs[e, 0]), int(pairs[e, 1]))
-    return tuple(joins)
-
-
-def _end_types(stacked: StackedGraphs) -> np.ndarray:
-    """(m, 2) types of the nodes that each edge joins."""
-    assert stacked.node_type is not None
-    first = np.cumsum(stacked.lengths) - stacked.lengths
-    graph = np.repeat(np.arange(len(stacked.lengths)), stacked.n_edges)
-    return stacked.node_type[first[graph][:, None] + stacked.ends]
-
-
-def _edge_types(stacked: StackedGraphs, model: GraphModel) -> np.ndarray | None:
-    if stacked.edge_type is not None or stacked.node_type is None:
-        return stacked.edge_type
-    number = {pair: kind for kind, pair in enumerate(model.joins)}
-    pairs = _end_types(stacked).tolist()
-    unknown = next((tuple(pair) for pair in pairs if tuple(pair) not in number), None)
-    if unknown is not None:
-        raise ValueError(
-            f"an edge joins node types {unknown[0]} and {unknown[1]}, in that order; no edge did "
-            "in training"
-        )
-    return np.array([number[tuple(pair)] for pair in pairs], np.int32)
+        return node_labels.costs(truth, stacked.node_type, self.class_weight, given)

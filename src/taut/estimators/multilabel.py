@@ -1,6 +1,6 @@
 """Label sets: every example has any number of labels, and labels know of each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,14 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         Cost of a mistake on each label; default 1.
     bias : bool
         Give every label a bias.
+    counts : list of (labels, low, high), or None
+        Of these label numbers, a label set has ``low`` to ``high``: ``[(range(L), 0, 3)]`` is "at
+        most three labels", ``[([0, 1, 2], 1, 1)]`` "exactly one of these". Training labels must
+        comply, predictions do. A label is in at most one of the lists.
+    solver : str or solver object
+        As for :class:`taut.GraphSVM`; "auto" is "augmented-lagrangian" with ``counts``.
+    rho : float
+        Of solvers without inference: what disagreement may be; small values enforce consistency.
 
     Attributes
     ----------
@@ -76,7 +84,9 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         inference: str = "auto",
         label_weight: ArrayLike | None = None,
         bias: bool = True,
+        counts: Sequence[tuple[Sequence[int], int, int]] | None = None,
         solver: Any = "auto",
+        rho: float = 1.0,
         averaging: bool = False,
         tol: float = 1e-3,
         max_passes: float = 1000,
@@ -98,7 +108,9 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.inference = inference
         self.label_weight = label_weight
         self.bias = bias
+        self.counts = counts
         self.solver = solver
+        self.rho = rho
         self.averaging = averaging
         self.tol = tol
         self.max_passes = max_passes
@@ -138,16 +150,33 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             node_weight=self._node_weights(Y),
             normalize=False,
             importance=weights,
+            counts=self._counts(len(Y)),
             inference=self.inference,
             accuracy=self._oracle_accuracy(),
         )
         solution = self._train(problem, continues=continues, C=self.C)
         self._graph_model, self.edges_ = model, ends
         self.classes_ = [np.array([0, 1])] * Y.shape[1]
-        self.inference_ = problem.inference
+        self.inference_ = solution.inference
         self._store(problem, solution)
         self._warn_if_unfinished()
         return self
+
+    def _solver_options(self) -> dict[str, Any]:
+        return {"rho": self.rho}
+
+    def _counts(self, n: int) -> list | None:
+        """The counts of n examples, all the same."""
+        if self.counts is None:
+            return None
+        try:
+            counts = [(list(labels), low, high) for labels, low, high in self.counts]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"counts={self.counts!r}; a list of (label numbers, low, high) is expected, such "
+                "as [([0, 1, 2], 0, 1)]"
+            ) from None
+        return [counts] * n
 
     def _node_weights(self, Y: np.ndarray) -> np.ndarray | None:
         if self.label_weight is None:
@@ -182,6 +211,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             self._graph_model,
             X,
             None,
+            counts=self._counts(X.shape[0]),
             inference=self.inference if inference is None else inference,
         )
         labels = decode(problem, self.w_, self._n_threads())

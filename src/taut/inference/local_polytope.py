@@ -97,6 +97,8 @@ def simplex_threshold(values, threshold):
             threshold = top - 1.0
             continue
         move = (total - 1.0) / count
+        if threshold + move == threshold:  # large values: the sum is as near to 1 as it gets
+            break
         threshold += move
         # After the first step the threshold is on the left, and only rounding moves it back.
         if abs(total - 1.0) <= 1e-14 or (step > 0 and move <= 0.0):

@@ -3,8 +3,9 @@
 Osokin et al. recommend gap sampling always, and pairwise steps with a cache where the oracle is
 expensive. Accelerated corrective passes take the second idea further: they win wherever a visit to
 the remembered labellings is cheaper than the oracle. That holds for every compiled problem; for a
-Python model the oracle is timed on a few examples. The choice is recorded in ``Solution.solver``;
-to make a run independent of that timing, name the solver.
+Python model the oracle is timed on a few examples. Under counts only a general LP solver could be
+the oracle; training without inference is faster by far. The choice is recorded in
+``Solution.solver``; to make a run independent of that timing, name the solver.
 """
 
 import time
@@ -13,13 +14,18 @@ from typing import Any
 import numpy as np
 
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.factorwise import AugmentedLagrangian, FactorSolver
 from taut.solvers.sampling import Order
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
 
 
-def choose_solver(problem: Any, averaging: bool = False) -> BCFW:
+def choose_solver(
+    problem: Any, averaging: bool = False, rho: float | None = None
+) -> BCFW | FactorSolver:
+    if getattr(problem, "has_counts", False) and rho is not None:
+        return AugmentedLagrangian(rho=rho)
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)

@@ -54,10 +54,15 @@ def parsed(kind: Any, value: Any, name: str) -> Any:
     """An enumeration's member from itself or its name in lower case."""
     if isinstance(value, str):
         if value.upper() not in kind.__members__:
-            expected = ", ".join(repr(member.lower()) for member in kind.__members__)
-            raise ValueError(f"{name}={value!r}; expected {expected}")
+            raise ValueError(f"{name}={value!r}; expected {_names(kind)}")
         return kind[value.upper()]
+    if value not in list(kind):
+        raise ValueError(f"{name}={value!r}; expected {_names(kind)}")
     return kind(value)
+
+
+def _names(kind: Any) -> str:
+    return ", ".join(repr(member.lower()) for member in kind.__members__)
 
 
 class Direction(IntEnum):

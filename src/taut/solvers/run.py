@@ -8,6 +8,7 @@ from taut._compile import compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
+from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import Corners, grown, new_corners, no_corners, with_new_blocks
 from taut.solvers.corrective import (
@@ -18,6 +19,7 @@ from taut.solvers.corrective import (
     sweep,
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
+from taut.solvers.resume import Damaged, resume, saved_arrays
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.state import (
@@ -102,6 +104,12 @@ class Run:
         """
         if keep not in ("dual", "primal"):
             raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+        if not hasattr(earlier.state, "ell"):
+            raise ValueError(
+                f"the earlier run, {describe(earlier.solver)}, kept marginals that need not agree, "
+                f"so {describe(self.solver)} cannot start from them; the other way round works. "
+                "Start cold, or go on with a solver without inference"
+            )
         n_before = len(earlier.state.ell)
         if n_before > self.n or self.problem.fingerprint(n_before) != earlier.fingerprint:
             raise ValueError(
@@ -199,6 +207,22 @@ class Run:
         whole = dense_accumulator(np.zeros(self.problem.dim))
         step(self.problem, self.state, self.C, gain, oracle.labels, oracle.label_at, whole)
 
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def check_savable(self) -> None:
+        if self.solver.keeps_corners and not self.problem.is_compiled:
+            raise ValueError(
+                "a checkpoint cannot hold the labels of a Python model (they may be any object); "
+                'use solver="bcfw", which remembers none, or no checkpoint'
+            )
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        return saved_arrays(self)
+
+    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        """Go on from saved arrays; ``best`` is left with what they prove."""
+        resume(self, arrays, best, damaged)
+
     # --- measuring ----------------------------------------------------------------------------
 
     @property
@@ -253,6 +277,14 @@ class Run:
         if asked_oracle and cold:
             self.state.count[ORACLE_CALLS] += self.n
         return worst
+
+    @property
+    def is_soft_final(self) -> bool:
+        return True
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.problem.is_compiled
 
     @property
     def inference(self) -> str:

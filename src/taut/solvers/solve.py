@@ -26,7 +26,7 @@ Callback = Callable[[np.record], bool | None]
 
 def solve(
     problem: Any,
-    solver: Solver | None = None,
+    solver: Solver | FactorSolver | None = None,
     *,
     C: float = 1.0,
     bounds: Bounds | None = None,
@@ -79,8 +79,8 @@ def solve(
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     solver = solver or BCFW()
-    kind = FactorRun if isinstance(solver, FactorSolver) else Run
-    run: Any = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
+    kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
+    run = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
     with announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
@@ -195,7 +195,7 @@ class _Loop:
         last_check = self.best.rows[-1][0]
         end = min(last_check + run.solver.check_every, max(self.max_passes, last_check))
         end_steps = int(np.ceil(end * n))
-        slice_steps = n if run.problem.is_compiled else 1
+        slice_steps = n if run.is_compiled else 1
         while run.steps < end_steps:
             before = time.perf_counter()
             # Slices end with passes, because cheap passes are made between passes.
@@ -223,7 +223,7 @@ class _Loop:
         certificate = certificate or run.certify()
         best.begin_check()
         if self._is_soft:
-            best.forget()  # the limit is what the user asked for, also where an earlier one is lower
+            best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
         score = self._score(run.state.w)
         best.note(certificate)
         average = run.average_point()
@@ -250,7 +250,7 @@ class _Loop:
                 shown,
                 certificate.soft_gap,
                 certificate.violation,
-            )  # fmt: skip
+            )
         )
         if self.callback is not None:
             row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
@@ -296,7 +296,8 @@ class _Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        if self._is_soft and best.rows[-1][SOFT_GAP] <= self.tol * self.scale:
+        soft_gap = best.rows[-1][SOFT_GAP]
+        if self._is_soft and run.is_soft_final and soft_gap <= self.tol * self.scale:
             return Status.SOFT_CONVERGED
         if self._is_within_tol(best.primal):
             return Status.CONVERGED

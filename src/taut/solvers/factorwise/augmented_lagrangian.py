@@ -29,8 +29,7 @@ class AugmentedLagrangian(SoftBCFW):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.passes < 1:
-            raise ValueError(f"passes={self.passes}; between two updates there is at least one")
+        self._check_passes("passes")
 
     @property
     def inner_passes(self) -> int:

@@ -8,7 +8,7 @@ The penalised values are not bounds of the problem with hard constraints. These 
 for any w, delta and any consistent mu~; phi(v) = max over the simplex of <v, p> + gamma (1 - |p|^2)
 (the largest entry, without temperature). Marginals are *repaired*: a node gets the mean of its own
 marginals and those that its factors have of it, count factors are projected on, tables scaled to
-fit.
+fit. The lower bound is that of the best point between there and the best consistent one so far.
 
 The *soft gap* is what the steps reduce: the sum over blocks of phi(theta_hat) - <theta_hat, mu> -
 gamma (1 - |mu|^2), exactly the penalised primal minus the penalised dual at w(mu), delta(mu).
@@ -21,7 +21,13 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.inference.counts import best_count, project_count
 from taut.inference.local_polytope import make_consistent, simplex_threshold
-from taut.solvers.factorwise.state import View, add_features, view_of, write_violation
+from taut.solvers.factorwise.state import (
+    FactorState,
+    View,
+    add_features,
+    view_of,
+    write_violation,
+)
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,
@@ -29,7 +35,6 @@ from taut.structures.graphs.blocks import (
     score_node,
     take_messages_of_edge,
 )
-from taut.structures.graphs.factors import Factors
 
 
 class Bracket(NamedTuple):
@@ -40,22 +45,30 @@ class Bracket(NamedTuple):
     block_gaps: np.ndarray  # Frank-Wolfe gaps, weighted
 
 
-class Repaired(NamedTuple):
-    """A consistent point, and scratch memory to find it."""
+class Consistent(NamedTuple):
+    """A consistent point, and what the lower bound needs of it."""
 
     node: np.ndarray
     edge: np.ndarray
+    v: np.ndarray  # C sum_i s_i Psi_i (truth_i - mu_i)
+    loss: np.ndarray  # (1,) sum_i s_i <loss, mu_i>
+
+
+class Witness(NamedTuple):
+    """The best consistent point so far, and room for the next one."""
+
+    best: Consistent
+    repaired: Consistent
     violation: np.ndarray  # laid out like the messages
-    features: np.ndarray  # (dim,) C sum_i s_i Psi_i (truth_i - mu~_i)
 
 
-def new_repaired(factors: Factors, dim: int) -> Repaired:
-    return Repaired(
-        np.zeros(factors.node_at[-1]),
-        np.zeros(factors.edge_at[-1]),
-        np.zeros(factors.message_at[-1]),
-        np.zeros(dim),
-    )
+def new_witness(state: FactorState, dim: int) -> Witness:
+    """Begins at the truth, where the state must be."""
+    points = [
+        Consistent(state.node.copy(), state.edge.copy(), np.zeros(dim), np.zeros(1))
+        for _ in range(2)
+    ]
+    return Witness(points[0], points[1], np.zeros(len(state.delta)))
 
 
 @both_modes
@@ -188,45 +201,117 @@ def repair(view, violation, node, edge):
 
 
 @compiled
-def gains_of(view, node, edge, out):
-    """out[i] = <loss, mu_i> + gamma H(mu_i)."""
+def loss_of(view, node):
+    """sum_i s_i <loss, mu_i>."""
     view = view_of(view)
-    graph, factors, temperature = view.graph, view.factors, view.rules.temperature
-    loss, types = graph.loss, graph.nodes.type
-    n_nodes = factors.node_at.size - 1
-    out[:] = 0.0
-    for t in range(n_nodes):
+    loss, factors, types = view.graph.loss, view.factors, view.graph.nodes.type
+    total = 0.0
+    for t in range(factors.node_at.size - 1):
         i = factors.owner[t]
         cost = loss.cost[types[t], loss.truth[t]]
-        scale = loss.scale[i] * loss.node_weight[t]
-        square = 0.0
+        value = 0.0
         for k in range(factors.node_at[t], factors.node_at[t + 1]):
-            out[i] += scale * cost[k - factors.node_at[t]] * node[k]
-            square += node[k] * node[k]
-        out[i] += temperature * (1.0 - square)
-    if temperature > 0.0:
-        for e in range(factors.edge_at.size - 1):
-            square = 0.0
-            for k in range(factors.edge_at[e], factors.edge_at[e + 1]):
-                square += edge[k] * edge[k]
-            out[factors.owner[n_nodes + e]] += temperature * (1.0 - square)
+            value += cost[k - factors.node_at[t]] * node[k]
+        total += view.importance[i] * loss.scale[i] * loss.node_weight[t] * value
+    return total
 
 
-def bracket(view: View, frozen: np.ndarray, repaired: Repaired) -> Bracket:
+@compiled
+def disagreement(view, node, edge, other_node, other_edge):
+    """sum_i s_i over nodes and edges of 1 - <mu, other mu>; of a point with itself, its entropy."""
+    view = view_of(view)
+    factors = view.factors
+    n_nodes = factors.node_at.size - 1
+    total = 0.0
+    for t in range(n_nodes):
+        value = 1.0
+        for k in range(factors.node_at[t], factors.node_at[t + 1]):
+            value -= node[k] * other_node[k]
+        total += view.importance[factors.owner[t]] * value
+    for e in range(factors.edge_at.size - 1):
+        value = 1.0
+        for k in range(factors.edge_at[e], factors.edge_at[e + 1]):
+            value -= edge[k] * other_edge[k]
+        total += view.importance[factors.owner[n_nodes + e]] * value
+    return total
+
+
+def lower_bound(view: View, frozen: np.ndarray, witness: Witness) -> float:
+    """The dual value at the best point between the witness and the repaired marginals.
+
+    Both are consistent, so everything between them is; along the way the dual is concave, and its
+    derivative is found zero by bisection (a line without bounds, where the first secant is exact).
+    The witness moves there: the bound never falls.
+    """
+    write_violation(frozen, witness.violation)
+    best, new = witness.best, witness.repaired
+    repair(frozen, witness.violation, new.node, new.edge)
+    new.v[:] = 0.0
+    add_features(frozen, new.node, new.edge, new.v)
+    new.loss[0] = loss_of(frozen, new.node)
+    entropies = [0.0, 0.0, 0.0]
+    if view.rules.temperature > 0:
+        pairs = ((best, best), (best, new), (new, new))
+        entropies = [disagreement(frozen, a.node, a.edge, b.node, b.edge) for a, b in pairs]
+    line = _Line(view, best, new, entropies)
+    t = line.best_place()
+    for old, fresh in zip(best, new, strict=True):
+        old += t * (fresh - old)
+    return line.value(t)
+
+
+class _Line:
+    """The dual between two consistent points, in sum form until ``value`` divides by n."""
+
+    def __init__(self, view: View, start: Consistent, end: Consistent, entropies: list[float]):
+        self.C, self.temperature = view.rules.C, view.rules.temperature
+        self.n, self.lower, self.upper = len(view.importance), view.state.lower, view.state.upper
+        self.v, self.change = start.v.copy(), end.v - start.v
+        self.loss, self.gain = start.loss[0], end.loss[0] - start.loss[0]
+        self.entropies = entropies
+
+    def _weights(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        v = self.v + t * self.change
+        return v, np.clip(v, self.lower, self.upper) if self.lower.size else v
+
+    def value(self, t: float) -> float:
+        v, w = self._weights(t)
+        first, mixed, last = self.entropies
+        entropy = (1 - t) ** 2 * first + 2 * t * (1 - t) * mixed + t * t * last
+        total = self.loss + t * self.gain + self.temperature * entropy
+        return float(total - (v @ w - 0.5 * (w @ w)) / self.C) / self.n
+
+    def slope(self, t: float) -> float:
+        first, mixed, last = self.entropies
+        entropy = 2.0 * ((t - 1) * first + (1 - 2 * t) * mixed + t * last)
+        w = self._weights(t)[1]
+        return float(self.gain + self.temperature * entropy - (w @ self.change) / self.C)
+
+    def best_place(self) -> float:
+        low, high = 0.0, 1.0
+        rising, falling = self.slope(low), self.slope(high)
+        if rising <= 0.0:
+            return low
+        if falling >= 0.0:
+            return high
+        for _ in range(40 if self.lower.size else 1):
+            middle = low + (high - low) * rising / (rising - falling)
+            slope = self.slope(middle)
+            if slope > 0.0:
+                low, rising = middle, slope
+            else:
+                high, falling = middle, slope
+        return middle
+
+
+def bracket(view: View, frozen: np.ndarray, witness: Witness) -> Bracket:
     """Upper and lower bound of the problem with hard constraints; soft gap and violation."""
     state, importance = view.state, view.importance
     n = len(importance)
-    lam = 1.0 / (view.rules.C * n)
     per_example, soft, gaps = np.zeros(n), np.zeros(n), np.zeros(len(view.factors.owner))
     measure(frozen, per_example, soft, gaps)
-    upper = 0.5 * lam * (state.w @ state.w) + float(importance @ per_example) / n
-    write_violation(frozen, repaired.violation)
-    repair(frozen, repaired.violation, repaired.node, repaired.edge)
-    gains_of(frozen, repaired.node, repaired.edge, per_example)
-    v = repaired.features
-    v[:] = 0.0
-    add_features(frozen, repaired.node, repaired.edge, v)
-    w = np.clip(v, state.lower, state.upper) if state.lower.size else v
-    lower = float(importance @ per_example) / n - lam * (v @ w - 0.5 * (w @ w))
-    violation = float(np.abs(repaired.violation).max(initial=0.0))
+    upper = 0.5 * float(state.w @ state.w) / (view.rules.C * n)
+    upper += float(importance @ per_example) / n
+    lower = lower_bound(view, frozen, witness)
+    violation = float(np.abs(witness.violation).max(initial=0.0))
     return Bracket(upper, lower, float(importance @ soft) / n, violation, gaps)

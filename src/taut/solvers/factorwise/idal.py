@@ -39,15 +39,14 @@ class IDAL(SoftSDCA):
     """
 
     passes: int = 2
-    acceleration: bool = True
+    acceleration: bool = False
 
     closes_bracket: ClassVar[bool] = True
     name: ClassVar[str] = "inexact dual augmented Lagrangian"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.passes < 1:
-            raise ValueError(f"passes={self.passes}; between two updates there is at least one")
+        self._check_passes("passes")
 
     @property
     def inner_passes(self) -> int:

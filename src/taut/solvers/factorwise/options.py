@@ -41,8 +41,12 @@ class FactorSolver:
                 f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
                 "the structured SVM"
             )
-        if self.check_every < 1:
-            raise ValueError(f"check_every={self.check_every}; a number of passes, at least 1")
+        self._check_passes("check_every")
+
+    def _check_passes(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}={value!r}; a whole number of passes, at least 1")
 
     @property
     def step(self) -> Step:
@@ -55,8 +59,8 @@ class FactorSolver:
 
     @property
     def patience(self) -> float:
-        """Multipliers wait until the gaps seen in a pass are at most this times the penalty."""
-        return 1.0
+        """Multipliers wait until a pass gains no more than this times the penalty."""
+        return 0.1
 
     @property
     def first_rho(self) -> float:

@@ -5,17 +5,18 @@ from typing import Any
 import numpy as np
 
 from taut._compile import freeze
+from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate, Point
-from taut.solvers.factorwise.certificate import bracket, measure, new_repaired
+from taut.solvers.factorwise.certificate import bracket, measure, new_witness
 from taut.solvers.factorwise.multipliers import penalties, set_penalty, update_multipliers
 from taut.solvers.factorwise.options import FactorSolver
+from taut.solvers.factorwise.resume import resume, saved_arrays
 from taut.solvers.factorwise.state import (
-    ALLOWED_GAPS,
     MOMENTUM,
+    PROGRESS,
     RHO,
     STEPS,
     UPDATES,
-    VISITED_GAPS,
     WAITED,
     FactorState,
     Rules,
@@ -28,6 +29,7 @@ from taut.solvers.factorwise.state import (
 )
 from taut.solvers.factorwise.steps import drawn_steps, example_steps, make_ready
 from taut.solvers.factorwise.warm_start import take_over
+from taut.solvers.resume import Damaged
 from taut.solvers.run import Bounds, problem_bounds
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution
@@ -58,7 +60,6 @@ class FactorRun:
         self.n, self.blocks = problem.n, len(self.factors.owner)
         self.importance = np.asarray(problem.importance, np.float64)
         self.by_example = solver.order in (Order.CYCLIC, Order.PERMUTED)
-        self.repaired = new_repaired(self.factors, problem.dim)
         self.state = self._cold_state(bounds, seed)
         degree = int(np.diff(self.factors.sender_start).max(initial=0))
         rules = Rules(
@@ -80,11 +81,10 @@ class FactorRun:
         sampler = new_sampler(solver.order, self.n if self.by_example else self.blocks, seed)
         state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
         state.total[RHO], state.total[MOMENTUM] = solver.first_rho, 1.0
-        state.total[ALLOWED_GAPS] = np.inf
+        fill_truth(self.graph, self.factors, state)
+        self.witness = new_witness(state, problem.dim)
         if solver.temperature > 0:
             fill_uniform(self.factors, state)
-        else:
-            fill_truth(self.graph, self.factors, state)
         return state
 
     def continue_from(self, earlier: Solution, keep: str) -> None:
@@ -128,18 +128,14 @@ class FactorRun:
                 state.count[WAITED] = 0
                 state.count[UPDATES] += 1
                 self._update_multipliers(state.nu)
-                if solver.order == Order.GAP:
-                    self._refresh_gaps()
-        state.total[VISITED_GAPS] = 0.0
+        state.total[PROGRESS] = 0.0
+        if solver.order == Order.GAP and passes % 2 == 0:
+            self._refresh_gaps()
 
     def _is_solved_enough(self) -> bool:
         """Multipliers of a point far from the inner optimum would lead astray."""
-        total = self.state.total
-        gaps = float(total[VISITED_GAPS])
-        if gaps > max(total[ALLOWED_GAPS], penalties(self.frozen)):
-            return False
-        total[ALLOWED_GAPS] = self.solver.patience * gaps
-        return True
+        progress = float(self.state.total[PROGRESS])
+        return progress <= self.solver.patience * penalties(self.frozen)
 
     def _refresh_gaps(self) -> None:
         gaps = np.zeros(self.blocks)
@@ -153,6 +149,18 @@ class FactorRun:
         update_multipliers(
             nu, state.delta, state.before, state.total, stretch, self.solver.accelerates
         )
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def check_savable(self) -> None:
+        """Always: there are only arrays."""
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        return saved_arrays(self)
+
+    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        """Go on from saved arrays; ``best`` is left with what they prove."""
+        resume(self, arrays, best, damaged)
 
     # --- measuring ----------------------------------------------------------------------------
 
@@ -175,11 +183,11 @@ class FactorRun:
     def certify(self) -> Certificate:
         """The bracket of the problem with hard constraints."""
         self.rebuild()
-        found = bracket(self.view, self.frozen, self.repaired)
+        found = bracket(self.view, self.frozen, self.witness)
         if self.solver.order == Order.GAP:
             set_all_gaps(self.state.sampler.tree, found.block_gaps)
         return Certificate(
-            found.upper, found.lower, found.block_gaps, found.soft_gap, found.violation
+            found.upper, found.lower, found.block_gaps / self.n, found.soft_gap, found.violation
         )
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
@@ -187,17 +195,25 @@ class FactorRun:
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         """The objective at w = 0, delta = 0, example by example."""
-        worst = self.problem.worst_losses()
-        temperature = self.solver.temperature
-        if temperature == 0:
-            return worst
-        cells = np.concatenate([np.diff(self.factors.node_at), np.diff(self.factors.edge_at)])
-        entropy = temperature * (1.0 - 1.0 / cells)
-        n_blocks = len(cells)
-        return worst + np.bincount(self.factors.owner[:n_blocks], entropy, minlength=self.n)
+        at_zero = self.state._replace(
+            w=np.zeros(self.problem.dim), delta=np.zeros(len(self.state.delta))
+        )
+        view = self.view._replace(state=at_zero)
+        worst = np.zeros(self.n)
+        measure(freeze(view, view_of), worst, np.zeros(self.n), np.zeros(self.blocks))
+        return worst
+
+    @property
+    def is_soft_final(self) -> bool:
+        """Whether the soft gap is that of the penalty asked for."""
+        return bool(self.state.total[RHO] <= self.solver.rho)
 
     def average_point(self) -> Point | None:
         return None
+
+    @property
+    def is_compiled(self) -> bool:
+        return True
 
     @property
     def inference(self) -> str:

@@ -50,7 +50,8 @@ consistency, 1 is a good start
                 'direction="projected" is SoftSDCA\'s; SoftBCFW has "toward" and "pairwise"'
             )
         object.__setattr__(self, "direction", direction)
-        if self.anneal is not None and not self.rho <= self.anneal < float("inf"):
+        start = self.first_rho
+        if not (isinstance(start, int | float) and self.rho <= start < float("inf")):
             raise ValueError(
                 f"anneal={self.anneal!r}; the rho to start with, at least rho={self.rho:g}"
             )

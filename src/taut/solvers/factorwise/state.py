@@ -9,7 +9,7 @@ Penalty rho and C are in the scale of a sum over examples, so that neither depen
 there are (Meshi's rho is ours divided by n).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from taut.structures.graphs.frozen import EXAMPLE
 # positions in FactorState.count
 STEPS, UPDATES, WAITED = 0, 1, 2
 # positions in FactorState.total
-RHO, MOMENTUM, VISITED_GAPS, ALLOWED_GAPS = 0, 1, 2, 3
+RHO, MOMENTUM, PROGRESS = 0, 1, 2
 
 
 class Rules(NamedTuple):
@@ -99,7 +99,7 @@ def new_state(
     factors: Factors,
     w: np.ndarray,
     v: np.ndarray,
-    bounds: Any,
+    bounds: tuple[np.ndarray, np.ndarray],
     sampler: Sampler,
 ) -> FactorState:
     """All marginals zero; ``w`` and ``v`` are one array without bounds."""
@@ -117,7 +117,7 @@ def new_state(
         before=np.zeros(messages),
         sampler=sampler,
         count=np.zeros(3, np.int64),  # steps, updates of multipliers, passes since the last one
-        total=np.zeros(4),
+        total=np.zeros(3),
         scratch=new_scratch(graph, factors),
     )
 
@@ -178,7 +178,7 @@ view_of = thawed_as(
 )
 
 
-# --- what follows from the marginals ---------------------------------------------------------------
+# --- what follows from the marginals -------------------------------------------------------------
 
 
 @both_modes

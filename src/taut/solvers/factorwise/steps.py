@@ -21,7 +21,7 @@ import numpy as np
 from taut._compile import FROZEN, INDEX, apart, compiled
 from taut.inference.counts import best_count, project_count
 from taut.inference.local_polytope import marginals_of_table, simplex_threshold
-from taut.solvers.factorwise.state import RHO, STEPS, VISITED_GAPS, view_of
+from taut.solvers.factorwise.state import PROGRESS, RHO, STEPS, view_of
 from taut.solvers.sampling import draw, set_gap
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
@@ -74,7 +74,7 @@ def write_direction(step, theta, mu, temperature, curvature, best, worst, d):
             d[k] = 0.0
         d[best], d[worst] = 1.0, -1.0
         return theta[best] - theta[worst], mu[worst]
-    if step == 0:
+    if step == 0 or curvature + 2.0 * temperature <= 0.0:
         for k in range(mu.size):
             d[k] = -mu[k]
         d[best] += 1.0
@@ -137,6 +137,7 @@ def visit_node(view, t):
     step = exact_step(gain, curvature, most)
     if step == 0.0:
         return gap
+    state.total[PROGRESS] += view.importance[i] * step * (gain - 0.5 * step * curvature)
     push_node(nodes, t, scratch.c[:size], -scale * step, state.v)
     if state.lower.size > 0:
         clip_node(nodes, t, size, state.v, state.lower, state.upper, state.w)
@@ -181,6 +182,7 @@ def visit_edge(view, e):
     step = exact_step(gain, curvature, most)
     if step == 0.0:
         return gap
+    state.total[PROGRESS] += weight * step * (gain - 0.5 * step * curvature)
     push_edge(edges, number, c, -scale * step, state.v)
     if state.lower.size > 0:
         clip_edge(edges, number, size, state.v, state.lower, state.upper, state.w)
@@ -221,37 +223,36 @@ def visit_count(view, f):
         project_count(target, factors.low[f], factors.high[f], d)
         for j in range(p.size):
             d[j] -= p[j]
+    gained = 0.0
+    for j in range(p.size):
+        gained += gain[j] * d[j]
+    weight = view.importance[factors.owner[n_nodes + n_edges + f]]
+    state.total[PROGRESS] += weight * step * (gained - step * squares(d) / rho)
     for j in range(p.size):
         p[j] += step * d[j]
         messages[2 * j] -= step / rho * d[j]
         messages[2 * j + 1] += step / rho * d[j]
-    return gap * view.importance[factors.owner[n_nodes + n_edges + f]]
+    return weight * gap
 
 
 @compiled
 def example_steps(view, n_steps):
     """Visit all blocks of one example after the other, until there were so many."""
     whole = view_of(view)
-    graph, factors, sampler, count = (
-        whole.graph,
-        whole.factors,
-        whole.state.sampler,
-        whole.state.count,
-    )
+    graph, factors, state = whole.graph, whole.factors, whole.state
+    sampler, count = state.sampler, state.count
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
         i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
-        gaps = 0.0
         for t in range(graph.pointer[i], graph.pointer[i + 1]):
-            gaps += visit_node(view, t)
+            visit_node(view, t)
             count[STEPS] += 1
         for e in range(factors.edge_start[i], factors.edge_start[i + 1]):
-            gaps += visit_edge(view, e)
+            visit_edge(view, e)
             count[STEPS] += 1
         for f in range(factors.count_start[i], factors.count_start[i + 1]):
-            gaps += visit_count(view, f)
+            visit_count(view, f)
             count[STEPS] += 1
-        whole.state.total[VISITED_GAPS] += gaps
 
 
 @compiled
@@ -271,7 +272,6 @@ def drawn_steps(view, n_steps):
         else:
             gap = visit_count(view, block - n_nodes - n_edges)
         set_gap(sampler.tree, block, gap)
-        whole.state.total[VISITED_GAPS] += gap
         count[STEPS] += 1
 
 

@@ -55,6 +55,13 @@ class Counts(NamedTuple):
     high: np.ndarray  # most
     start: np.ndarray  # (n + 1,) factors of example i
 
+    def of_first(counts, n: int) -> tuple[np.ndarray, ...]:
+        """What describes those of the first n examples."""
+        f = counts.start[n]
+        pointer = counts.pointer[: f + 1]
+        member = counts.member[: pointer[-1]]
+        return counts.start[: n + 1], pointer, member, counts.low[:f], counts.high[:f]
+
 
 class Search(NamedTuple):
     """How the best labelling is found."""

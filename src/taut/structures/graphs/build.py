@@ -114,6 +114,8 @@ def graph_problem(
         scale=1.0 / np.where(total > 0, total, 1.0),
     )
     topology = Topology(pointer, nodes.states, edges.ends, edges.start, edges.stop, shared_edges)
+    if factors.low.size:
+        inference = _method_with_counts(inference)
     search = _search(inference, model, topology, truth is not None, rounds, accuracy)
     if model.attractive and (truth is not None or search.method in ATTRACTIVE_ONLY):
         model.check_attractive()
@@ -149,6 +151,15 @@ def _search(
         rounds=rounds,
         accuracy=accuracy,
     )
+
+
+def _method_with_counts(inference: str) -> str:
+    if inference not in ("auto", "lp"):
+        raise ValueError(
+            f'inference={inference!r} knows nothing of counts; use "auto" (training without '
+            'inference, prediction by an integer program) or "lp"'
+        )
+    return "lp"
 
 
 def _owned(values: Any, kind: type) -> np.ndarray:

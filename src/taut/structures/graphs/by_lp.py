@@ -1,4 +1,5 @@
-"""A graph problem whose oracle is a general LP solver: the reference for the fast methods.
+"""A graph problem whose oracle is a general LP solver: the reference for the fast methods, and the
+one that knows of counts. Under counts, prediction is exact, by an integer program.
 
 Its optimum is good to about 1e-7, and so is the certificate. It is called from Python, so training
 runs interpreted (see :mod:`taut._compile`).
@@ -6,9 +7,11 @@ runs interpreted (see :mod:`taut._compile`).
 
 import numpy as np
 
+from taut.inference.integer_program import best_labelling_by_integers
 from taut.inference.lp import lp_relaxation
 from taut.inference.rounding import round_marginals
 from taut.structures.graphs.compute import find_truth_score, sizes
+from taut.structures.graphs.counts import counts_of
 from taut.structures.graphs.kernels import write_image
 from taut.structures.graphs.problem import GraphProblem
 
@@ -19,7 +22,11 @@ class GraphByLP(GraphProblem):
         first, n, start, m = (int(size) for size in sizes(graph, i))
         states, ends = graph.nodes.states[first : first + n], graph.edges.ends[start : start + m]
         theta, pair = local.theta[:n], local.pair[:m]
-        value, node, edge = lp_relaxation(theta, states, ends, pair)
+        counts = counts_of(graph.counts, i)
+        if counts and not problem.relaxed:
+            value, y[:n] = best_labelling_by_integers(theta, states, ends, pair, counts)
+            return value - find_truth_score(problem.frozen, i, work.frozen)
+        value, node, edge = lp_relaxation(theta, states, ends, pair, counts)
         if problem.relaxed:
             image = y[: 2 * (n * problem.width + problem.n_edge_weights)].view(np.float64)
             write_image(graph.edges, states, start, n, m, node, edge, image)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from taut.inference.counts import check_counts
 from taut.structures.graphs.arrays import Counts
 
 CountFactor = tuple[Sequence[int], int, int]  # nodes within the graph, low, high
@@ -35,7 +36,7 @@ def packed_counts(
             sizes.append(len(nodes))
             members.append(np.asarray(nodes, np.int32))
             low.append(fewest)
-            high.append(most)
+            high.append(min(most, len(nodes)))
     return Counts(
         pointer=np.cumsum(sizes).astype(np.int64),
         member=np.concatenate(members),
@@ -48,33 +49,33 @@ def packed_counts(
 def _check(
     factors: Sequence[CountFactor], i: int, states: np.ndarray, truth: np.ndarray | None
 ) -> None:
+    try:
+        check_counts(factors, states)
+    except ValueError as error:
+        raise ValueError(f"graph {i}: {error}") from None
     seen: set[int] = set()
     for number, (nodes, low, high) in enumerate(factors):
-        name = f"count factor {number} of graph {i}"
-        members = np.asarray(nodes)
-        if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
-            raise ValueError(f"{name} is over {nodes!r}; a list of node numbers is expected")
-        wrong = members[(members < 0) | (members >= len(states))]
-        if wrong.size:
-            raise ValueError(f"{name} has node {wrong[0]}, its nodes are 0 to {len(states) - 1}")
-        if np.any(states[members] != 2):
-            node = members[states[members] != 2][0]
+        again = [int(node) for node in nodes if int(node) in seen]
+        if again:
             raise ValueError(
-                f"{name} counts nodes in state 1 of two, but node {node} has {states[node]} states"
+                f"graph {i}: counts[{number}] has node {again[0]}, which another one counts "
+                "already; a node belongs to at most one count"
             )
-        repeated = [int(node) for node in members if node in seen]
-        if repeated or len(set(members.tolist())) < len(members):
+        seen.update(map(int, nodes))
+        if truth is not None and not low <= truth[list(nodes)].sum() <= high:
             raise ValueError(
-                f"{name} has a node that is counted already; a node belongs to at most one factor"
+                f"graph {i}: counts[{number}] allows {low} to {high} nodes in state 1, but the "
+                f"truth has {truth[list(nodes)].sum()}; training labels must satisfy the counts"
             )
-        seen.update(members.tolist())
-        if not 0 <= low <= high <= len(members):
-            raise ValueError(
-                f"{name} allows {low} to {high} of {len(members)} nodes; expected 0 <= low <= "
-                "high <= the number of nodes"
-            )
-        if truth is not None and not low <= truth[members].sum() <= high:
-            raise ValueError(
-                f"{name} allows {low} to {high} nodes in state 1, but the truth of that graph has "
-                f"{truth[members].sum()}; the training labels must satisfy the constraint"
-            )
+
+
+def counts_of(counts: Counts, i: int) -> list[tuple[np.ndarray, int, int]]:
+    """The count factors (nodes, low, high) of one graph."""
+    return [
+        (
+            counts.member[counts.pointer[f] : counts.pointer[f + 1]],
+            int(counts.low[f]),
+            int(counts.high[f]),
+        )
+        for f in range(counts.start[i], counts.start[i + 1])
+    ]

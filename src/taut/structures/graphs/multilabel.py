@@ -99,6 +99,10 @@ def label_edges(edges: Any, Y: np.ndarray) -> np.ndarray:
             f"edge {wrong[0]} joins labels {ends[wrong[0]].tolist()}; two different labels from 0 "
             f"to {n_labels - 1} are expected"
         )
+    _, count = np.unique(np.sort(ends, axis=1), axis=0, return_counts=True)
+    if count.max() > 1:
+        twice = np.unique(np.sort(ends, axis=1), axis=0)[count > 1][0].tolist()
+        raise ValueError(f"labels {twice} are joined by more than one edge; list a pair once")
     return ends.astype(np.int32)
 
 

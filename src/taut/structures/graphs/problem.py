@@ -243,6 +243,10 @@ class GraphProblem(GraphFields):
         return problem.most_nodes
 
     @property
+    def has_counts(problem) -> bool:
+        return problem.arrays.counts.low.size > 0
+
+    @property
     def inference(problem) -> str:
         return Method(problem.method).text
 
@@ -286,6 +290,7 @@ class GraphProblem(GraphFields):
             *nodes.basis,
             *edges.basis,
             nodes.bias_at,
+            *problem.arrays.counts.of_first(n),
             np.array([problem.width, problem.dim, problem.relaxed]),
         ):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")

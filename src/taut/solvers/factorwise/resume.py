@@ -1,0 +1,62 @@
+"""What a checkpoint of a run without inference holds, and how the run goes on from it."""
+
+from typing import Any
+
+import numpy as np
+
+from taut.solvers.best import Best
+from taut.solvers.checkpoint import check_order, checked_arrays, flattened
+from taut.solvers.resume import Damaged, check_weights
+from taut.solvers.sampling import set_all_gaps
+
+# Scratch memory, and arrays that follow from the rest.
+LEFT_OUT = frozenset({"w", "lower", "upper", "scratch"})
+# Rounding of a long run; a distribution's sum is off by no more.
+ROUNDING = 1e-9
+
+
+def saved_arrays(run: Any) -> dict[str, np.ndarray]:
+    return dict(flattened(run.state, LEFT_OUT))
+
+
+def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+    """The run goes on bit for bit; what was proved before is proved again from its point."""
+    state, factors = run.state, run.factors
+    current = dict(flattened(state, LEFT_OUT))
+    checked_arrays(current, arrays, damaged, growing="")
+    check_order(arrays, damaged)
+    for name, at in (("node", factors.node_at), ("edge", factors.edge_at)):
+        marginals = arrays[name]
+        sums = np.add.reduceat(marginals, at[:-1]) if len(at) > 1 else np.ones(0)
+        if marginals.min(initial=0.0) < -ROUNDING or np.any(abs(sums - 1.0) > ROUNDING):
+            raise damaged(f"array {name} does not hold distributions")
+    _check_counts(arrays["chosen"], factors, damaged)
+    if not arrays["total"][0] > 0:
+        raise damaged("the penalty is not positive")
+    for name, array in current.items():
+        if not name.startswith(("sampler.kind", "sampler.tree")):
+            array[...] = arrays[name]
+    tree = state.sampler.tree
+    leaves = tree.size // 2
+    blocks = len(state.sampler.permutation)
+    set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
+    delta = state.delta.copy()
+    check_weights(run, damaged)
+    if not np.allclose(
+        delta, state.delta, rtol=1e-6, atol=1e-9 * (1.0 + abs(delta).max(initial=0))
+    ):
+        raise damaged("messages and dual point do not belong together")
+    v = state.v.copy()
+    now = run.certify()
+    # Certifying computes them afresh; their rounding is part of the run.
+    state.v[:], state.delta[:] = v, delta
+    best.w = state.w.copy()
+    best.primal, best.dual, best.lowest = now.primal, now.dual, now.primal
+
+
+def _check_counts(chosen: np.ndarray, factors: Any, damaged: Damaged) -> None:
+    outside = chosen.min(initial=0.0) < -ROUNDING or chosen.max(initial=0.0) > 1.0 + ROUNDING
+    sums = np.add.reduceat(chosen, factors.count_at[:-1]) if len(factors.low) else np.zeros(0)
+    slack = ROUNDING * (1.0 + sums)
+    if outside or np.any(sums < factors.low - slack) or np.any(sums > factors.high + slack):
+        raise damaged("array chosen does not satisfy the count factors")
