@@ -240,7 +240,7 @@ def lower_bound(view: View, frozen: np.ndarray, witness: Witness) -> float:
     """The dual value at the best point between the witness and the repaired marginals.
 
     Both are consistent, so everything between them is; along the way the dual is concave, and its
-    derivative is found zero by bisection (a line without bounds, where the first secant is exact).
+    slope is found zero by false position (without bounds it is a line, and the first secant exact).
     The witness moves there: the bound never falls.
     """
     write_violation(frozen, witness.violation)

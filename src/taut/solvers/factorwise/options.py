@@ -16,12 +16,15 @@ class FactorSolver:
     ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
     enforce consistency. It is in the scale of a sum over examples, like C. ``temperature`` is the
     weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
-    (example by example, and the blocks of each), "uniform" or "gap" (any block).
+    (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
+    with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
+    few steps; 1 keeps rho fixed.
     """
 
     rho: float = 1.0
     temperature: float = 0.0
     order: Order | str = Order.PERMUTED
+    anneal: float = 100.0
     check_every: int = 10  # passes between certificates
 
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
@@ -40,6 +43,10 @@ class FactorSolver:
             raise ValueError(
                 f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
                 "the structured SVM"
+            )
+        if not (_is_real(self.anneal) and 1 <= self.anneal < float("inf")):
+            raise ValueError(
+                f"anneal={self.anneal!r}; how many times larger rho is at the start, at least 1"
             )
         self._check_passes("check_every")
 
@@ -64,7 +71,7 @@ class FactorSolver:
 
     @property
     def first_rho(self) -> float:
-        return self.rho
+        return self.rho * self.anneal
 
     @property
     def accelerates(self) -> bool:

@@ -9,7 +9,8 @@ scores. With d a Frank-Wolfe or pairwise direction of a block (see ``steps``), m
                                                                                   marginals
 
 and w, delta follow. The limit is the penalised problem's optimum, near the hard one's for small
-rho. Started with a large rho and tightened (``anneal``), the first passes are cheap and loose.
+rho. A small rho holds a block where its neighbours are, so that all move slowly at first; the
+paper's section 7 suggests to start loose and tighten, which is what ``anneal`` does.
 
 Reference: Meshi, Srebro, Hazan (2015), Efficient training of structured SVMs via soft constraints.
 As printed, the steps of algorithm 1 diverge (sign of the penalty, its scale, 1/M in the gradient).
@@ -27,8 +28,7 @@ from taut.solvers.factorwise.steps import Step
 class SoftBCFW(FactorSolver):
     """Frank-Wolfe on one node or edge at a time, with soft consistency.
 
-    ``direction`` is "pairwise" (linear convergence) or "toward" (the paper's). ``anneal`` is a
-    larger rho to start with; it is halved after every pass until it is ``rho``. Other options are
+    ``direction`` is "pairwise" (linear convergence) or "toward" (the paper's). Other options are
     those of :class:`taut.solvers.factorwise.options.FactorSolver`.
 
     >>> SoftBCFW(rho=0)
@@ -38,7 +38,6 @@ consistency, 1 is a good start
     """
 
     direction: Step | str = Step.PAIRWISE
-    anneal: float | None = None
 
     name: ClassVar[str] = "soft-constraint block-coordinate Frank-Wolfe"
 
@@ -50,17 +49,8 @@ consistency, 1 is a good start
                 'direction="projected" is SoftSDCA\'s; SoftBCFW has "toward" and "pairwise"'
             )
         object.__setattr__(self, "direction", direction)
-        start = self.first_rho
-        if not (isinstance(start, int | float) and self.rho <= start < float("inf")):
-            raise ValueError(
-                f"anneal={self.anneal!r}; the rho to start with, at least rho={self.rho:g}"
-            )
 
     @property
     def step(self) -> Step:
         assert isinstance(self.direction, Step)
         return self.direction
-
-    @property
-    def first_rho(self) -> float:
-        return self.rho if self.anneal is None else self.anneal

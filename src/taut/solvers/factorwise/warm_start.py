@@ -10,7 +10,7 @@ from typing import Any
 
 from taut._compile import compiled
 from taut.inference.local_polytope import make_consistent
-from taut.solvers.factorwise.state import FactorState, fill_truth
+from taut.solvers.factorwise.state import RHO, FactorState, fill_truth
 from taut.solvers.solution import Solution
 
 
@@ -24,6 +24,7 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
             "solution, so its dual point proves nothing here; start cold (warm_start=False)"
         )
     before, state = earlier.state, run.state
+    state.total[RHO] = run.solver.rho  # a loose start would undo what is given
     fill_truth(run.graph, run.factors, state)
     truths = [getattr(state, name).copy() for name in ("node", "edge", "chosen")]
     if isinstance(before, FactorState):
