@@ -208,3 +208,9 @@ ALL = (
     make_shifts,
     write_truth,
 )
+
+
+def make_all_ready() -> None:
+    """Every run with an oracle, and every prediction, needs all of these."""
+    for function in ALL:
+        function.make_ready()

@@ -33,7 +33,6 @@ from taut.problem import label_value
 from taut.structures.features import add_scaled
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.compute import (
-    ALL,
     add_labelling,
     add_shift,
     find_label_loss,
@@ -41,6 +40,7 @@ from taut.structures.graphs.compute import (
     find_margin,
     find_mean_score,
     find_truth_score,
+    make_all_ready,
     make_shifts,
     prepare_losses,
     prepare_scores,
@@ -187,9 +187,6 @@ class GraphProblem(GraphFields):
             dim=edges.weights_at + edges.n_weights,
         )
         problem.arrays = arrays
-        # Also to write the truth, before there is any work: every run needs all of these.
-        for function in ALL:
-            function.make_ready()
         return problem
 
     @property
@@ -198,6 +195,7 @@ class GraphProblem(GraphFields):
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth; message passing starts afresh."""
+        make_all_ready()  # kernels write truths before there is any work
         arrays = problem.arrays
         arrays.search.messages[:] = 0.0
         blocks = problem.pointer[-1] * problem.width + problem.n * problem.n_edge_weights
@@ -207,6 +205,7 @@ class GraphProblem(GraphFields):
 
     def new_work(problem) -> Work:
         arrays = new_work_arrays(problem.arrays, problem.most_nodes, problem.most_edges)
+        make_all_ready()
         make_method_ready(problem.method)
         work = Work(freeze(arrays, work_of), arrays.local.change, arrays.local.visit)
         work.arrays = arrays
