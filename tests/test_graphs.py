@@ -157,6 +157,17 @@ def test_types_and_weights_that_do_not_fit_are_refused(fields, message):
         stack_graphs([Graph(*SQUARE, **fields), POINT])
 
 
+@pytest.mark.parametrize("edges", [[[0, 1], [0, 1]], [[0, 1], [2, 3], [1, 0]]])
+def test_two_edges_between_the_same_nodes_are_refused(edges):
+    with pytest.raises(ValueError, match=r"graphs\[1\] has two edges between nodes 0 and 1"):
+        stack_graphs([SQUARE, (SQUARE[0], edges, np.eye(len(edges), 3))])
+
+
+def test_edges_of_different_types_may_join_the_same_nodes():
+    graph = Graph(SQUARE[0], [[0, 1], [1, 0]], edge_types=[0, 1])
+    assert stack_graphs([graph]).n_edges.tolist() == [2]
+
+
 # --- leaving nodes out ------------------------------------------------------------------------
 
 
@@ -167,8 +178,8 @@ def test_without_nodes_is_the_graphs_rebuilt_without_them(seed):
     graphs, kept_graphs, keep = [], [], []
     for n in rng.integers(1, 6, 4):
         x, kept = rng.normal(size=(n, 2)), rng.random(n) < 0.6
-        pairs = rng.integers(0, n, (6, 2))
-        edges = pairs[pairs[:, 0] != pairs[:, 1]]
+        pairs = np.argwhere(np.triu(np.ones((n, n)), 1))
+        edges = rng.permutation(pairs)[:6]
         Z, types = rng.normal(size=(len(edges), 3)), rng.integers(0, 2, len(edges))
         graphs.append(Graph(x, edges, Z, np.arange(n), types, rng.random(n)))
         keep.append(kept)
