@@ -24,7 +24,7 @@ SOLVERS = {
     "pairwise": SoftBCFW(rho=0.5),
     "toward, uniform": SoftBCFW(rho=0.5, direction="toward", order="uniform"),
     "pairwise, gap": SoftBCFW(rho=0.5, order="gap"),
-    "pairwise, cyclic": SoftBCFW(rho=0.5, order="cyclic", anneal=10.0),
+    "pairwise, cyclic": SoftBCFW(rho=0.5, order="cyclic", anneal=1.0),
     "projected, temperature": SoftSDCA(rho=0.5, temperature=WARM),
     "augmented Lagrangian": AugmentedLagrangian(),
     "augmented Lagrangian, gap": AugmentedLagrangian(order="gap"),

@@ -31,7 +31,8 @@ class Checkpoint:
             "C": run.C,
             "bounds": _bounds_print(run.state),
         }
-        run.check_savable()
+        if run.unsavable:
+            raise ValueError(run.unsavable)
         if self.path.is_dir():
             raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
         if not self.path.parent.is_dir():

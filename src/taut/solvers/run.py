@@ -7,6 +7,7 @@ import numpy as np
 from taut._compile import compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
+from taut.solvers.any_run import AnyRun
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
@@ -27,7 +28,6 @@ from taut.solvers.state import (
     GLOBAL_GAP,
     LOSS_AVERAGE,
     ORACLE_CALLS,
-    STEPS,
     State,
     lengths_of,
     rebuild_weights,
@@ -37,7 +37,7 @@ Solver = BCFW | FrankWolfe
 Bounds = tuple[Any, Any]
 
 
-class Run:
+class Run(AnyRun):
     """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(
@@ -209,33 +209,26 @@ class Run:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def check_savable(self) -> None:
-        if self.solver.keeps_corners and not self.problem.is_compiled:
-            raise ValueError(
-                "a checkpoint cannot hold the labels of a Python model (they may be any object); "
-                'use solver="bcfw", which remembers none, or no checkpoint'
-            )
+    @property
+    def unsavable(self) -> str:
+        if not self.solver.keeps_corners or self.problem.is_compiled:
+            return ""
+        return (
+            "a checkpoint cannot hold the labels of a Python model (they may be any object); "
+            'use solver="bcfw", which remembers none, or no checkpoint'
+        )
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
         return saved_arrays(self)
 
     def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        """Go on from saved arrays; ``best`` is left with what they prove."""
         resume(self, arrays, best, damaged)
 
     # --- measuring ----------------------------------------------------------------------------
 
     @property
-    def steps(self) -> int:
-        return int(self.state.count[STEPS])
-
-    @property
     def pass_steps(self) -> int:
         return self.n
-
-    @property
-    def passes(self) -> float:
-        return self.steps / self.n
 
     @property
     def oracle_calls(self) -> int:
@@ -279,21 +272,15 @@ class Run:
         return worst
 
     @property
-    def is_soft_final(self) -> bool:
-        return True
-
-    @property
     def is_compiled(self) -> bool:
         return self.problem.is_compiled
 
     @property
     def inference(self) -> str:
-        """The method of the oracle, where there is a choice."""
         return getattr(self.problem, "inference", "")
 
     @property
     def certifies(self) -> str:
-        """Which relaxation the certificate is about; "" if none."""
         return getattr(self.problem, "certifies", "")
 
     def average_point(self) -> Point | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from taut.solvers.any_run import AnyRun
 from taut.solvers.bcfw import BCFW
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
@@ -80,7 +81,7 @@ def solve(
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     solver = solver or BCFW()
     kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
-    run = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
+    run: AnyRun = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
     with announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
@@ -99,7 +100,7 @@ def is_number(value: Any) -> bool:
 
 @dataclass
 class _Loop:
-    run: Run
+    run: AnyRun
     tol: float
     max_passes: float
     time_limit: float | None

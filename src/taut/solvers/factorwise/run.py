@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from taut._compile import freeze
+from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
-from taut.solvers.certificate import Certificate, Point
+from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure, new_witness
 from taut.solvers.factorwise.multipliers import penalties, set_penalty, update_multipliers
 from taut.solvers.factorwise.options import FactorSolver
@@ -15,7 +16,6 @@ from taut.solvers.factorwise.state import (
     MOMENTUM,
     PROGRESS,
     RHO,
-    STEPS,
     UPDATES,
     WAITED,
     FactorState,
@@ -39,7 +39,7 @@ from taut.structures.graphs.factors import factors_of
 TIGHTEN = 0.8
 
 
-class FactorRun:
+class FactorRun(AnyRun):
     """Starts cold, or from an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(
@@ -155,29 +155,17 @@ class FactorRun:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def check_savable(self) -> None:
-        """Always: there are only arrays."""
-
     def saved_arrays(self) -> dict[str, np.ndarray]:
         return saved_arrays(self)
 
     def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        """Go on from saved arrays; ``best`` is left with what they prove."""
         resume(self, arrays, best, damaged)
 
     # --- measuring ----------------------------------------------------------------------------
 
     @property
-    def steps(self) -> int:
-        return int(self.state.count[STEPS])
-
-    @property
     def pass_steps(self) -> int:
         return self.blocks
-
-    @property
-    def passes(self) -> float:
-        return self.steps / self.blocks
 
     @property
     def oracle_calls(self) -> int:
@@ -210,9 +198,6 @@ class FactorRun:
     def is_soft_final(self) -> bool:
         """Whether the soft gap is that of the penalty asked for."""
         return bool(self.state.total[RHO] <= self.solver.rho)
-
-    def average_point(self) -> Point | None:
-        return None
 
     @property
     def is_compiled(self) -> bool:

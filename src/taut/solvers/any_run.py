@@ -1,0 +1,100 @@
+"""What the loop asks of a run, whatever moves it."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from taut.solvers.best import Best
+from taut.solvers.certificate import Certificate, Point
+from taut.solvers.resume import Damaged
+
+
+class AnyRun(ABC):
+    """A problem, a solver's options and the state they move."""
+
+    problem: Any
+    solver: Any
+    C: float
+    n: int  # examples
+    importance: np.ndarray  # (n,)
+    state: Any  # has w and count, whose first entry counts steps
+
+    @property
+    def steps(self) -> int:
+        return int(self.state.count[0])
+
+    @property
+    @abstractmethod
+    def pass_steps(self) -> int:
+        """How many steps make a pass."""
+
+    @property
+    def passes(self) -> float:
+        return self.steps / self.pass_steps
+
+    @property
+    @abstractmethod
+    def oracle_calls(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def is_compiled(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def inference(self) -> str:
+        """The method of the oracle, where there is a choice; "none" without one."""
+
+    @property
+    @abstractmethod
+    def certifies(self) -> str:
+        """Which relaxation the certificate is about; "" if none."""
+
+    @property
+    def is_soft_final(self) -> bool:
+        """Whether the soft gap, if there is one, is that of the penalty asked for."""
+        return True
+
+    @abstractmethod
+    def compile(self) -> None:
+        """Run every kernel on little, so that compilation is not counted as training."""
+
+    @abstractmethod
+    def continue_from(self, earlier: Any, keep: str) -> None:
+        """Start from the dual point of an earlier solution."""
+
+    @abstractmethod
+    def advance(self, n_steps: int) -> None:
+        """Take about so many steps."""
+
+    @abstractmethod
+    def certify(self) -> Certificate: ...
+
+    @abstractmethod
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate: ...
+
+    @abstractmethod
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        """The objective at w = 0, example by example."""
+
+    def average_point(self) -> Point | None:
+        """The average of the iterates, if the solver keeps one."""
+        return None
+
+    def certify_average(self, point: Point) -> Certificate:
+        raise NotImplementedError("this solver keeps no average")
+
+    # --- checkpoints ---
+
+    @property
+    def unsavable(self) -> str:
+        """Why the state cannot be written to a file; "" if it can."""
+        return ""
+
+    @abstractmethod
+    def saved_arrays(self) -> dict[str, np.ndarray]: ...
+
+    @abstractmethod
+    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        """Go on from saved arrays; ``best`` is left with what they prove."""
