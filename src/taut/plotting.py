@@ -43,6 +43,8 @@ def plot_convergence(
         scale = run.scale if relative and run.scale > 0 else 1.0
         # Effective passes: oracle calls / n, certificates included, as in the papers.
         effective = history.oracle_calls / run.n_examples
+        if run.inference == "none":  # no oracle: passes over nodes and edges
+            effective = history.passes
         for column, x in enumerate((effective, history.seconds)):
             axes[0, column].plot(
                 x, np.maximum(history.gap, 1e-16) / scale, ".-", color=color, label=name or "gap"
@@ -53,7 +55,9 @@ def plot_convergence(
             axes[1, column].plot(
                 x, history.dual / scale, ".--", color=color, label=f"{name} dual".strip()
             )
-    for column, label in enumerate(("oracle passes", "seconds")):
+    without = [run.inference == "none" for run in runs.values()]
+    passes = "passes" if all(without) else "passes, of the oracle if there is one"
+    for column, label in enumerate((passes if any(without) else "oracle passes", "seconds")):
         axes[0, column].set_yscale("log")
         axes[1, column].set_xlabel(label)
     axes[0, 0].set_ylabel("duality gap")

@@ -214,8 +214,8 @@ def label_score(clf, x, y):
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([([0, 1], 1, 1)], "allows 1 to 1 nodes in state 1, but the truth has"),
-        ([([0, 7], 0, 2)], "node 7"),
+        ([([0, 1], 1, 1)], "allows 1 to 1 of the labels .0, 1., but row"),
+        ([([0, 7], 0, 2)], "counts has label 7; labels are numbered 0 to 2"),
         ([([0, 1], 0, 2), ([1, 2], 0, 2)], "node 1, which another one counts"),
         (3, "a list of .label numbers, low, high. is expected"),
         ([(0, 1)], "a list of .label numbers, low, high. is expected"),

@@ -6,7 +6,7 @@ from graph_models import KINDS, assert_in_local_polytope, graph_models, random_m
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taut.inference.integer_program import best_labelling_by_integers
+from taut.inference.integer_program import best_labelling_by_integers, best_labelling_of_all
 from taut.inference.lp import lp_relaxation
 
 # HiGHS accepts constraints and reduced costs that are violated by 1e-7.
@@ -40,21 +40,26 @@ def best_score(model, counts):
     return max(model.score(y) for y in model.labellings() if satisfies(y, counts))
 
 
+both_ways = pytest.mark.parametrize("find", [best_labelling_by_integers, best_labelling_of_all])
+
+
+@both_ways
 @a_few
-@given(graph_models())
-def test_without_counts_it_is_the_best_of_all_labellings(model):
-    value, y = best_labelling_by_integers(*model)
+@given(model=graph_models())
+def test_without_counts_it_is_the_best_of_all_labellings(find, model):
+    value, y = find(*model)
     assert (y < model.states).all()
     assert y.dtype == np.int32
     assert value == pytest.approx(model.score(y), abs=1e-14 * model.scale)
     assert value == pytest.approx(model.best_score(), abs=PROMISE * model.scale)
 
 
+@both_ways
 @a_few
-@given(counted_models())
-def test_with_counts_it_is_the_best_labelling_that_satisfies_them(example):
+@given(example=counted_models())
+def test_with_counts_it_is_the_best_labelling_that_satisfies_them(find, example):
     model, counts = example
-    value, y = best_labelling_by_integers(*model, counts)
+    value, y = find(*model, counts)
     assert satisfies(y, counts)
     assert value == pytest.approx(model.score(y), abs=1e-14 * model.scale)
     assert value == pytest.approx(best_score(model, counts), abs=PROMISE * model.scale)

@@ -63,9 +63,11 @@ class StructuredEstimator(BaseEstimator):
         """To be called last: a warning may be an error, and the model must be whole by then."""
         solution = self.solution_
         if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
+            soft = not getattr(solution.solver, "closes_bracket", True)
+            gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
             warnings.warn(
-                f"{type(self).__name__}: {solution.status.value} (relative gap "
-                f"{solution.relative_gap:.2g}, tol {self.tol:g})",
+                f"{type(self).__name__}: {solution.status.value} (relative "
+                f"{'soft ' * soft}gap {gap:.2g}, tol {self.tol:g})",
                 ConvergenceWarning,
                 stacklevel=_frames_of_taut(),
             )

@@ -131,6 +131,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         Y = _indicators(y, X.shape[0])
         weights = checked_weights(sample_weight, X.shape[0])
+        self._check_counts(Y)
         ends = label_edges(self.edges, Y)
         if continues and not np.array_equal(ends, self.edges_):
             raise ValueError("warm_start: the label graph differs from that of the last fit")
@@ -177,6 +178,23 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
                 "as [([0, 1, 2], 0, 1)]"
             ) from None
         return [counts] * n
+
+    def _check_counts(self, Y: np.ndarray) -> None:
+        """Counts are of labels that exist, and the training rows comply."""
+        of_row = self._counts(1)
+        for labels, low, high in of_row[0] if of_row else ():
+            unknown = [label for label in labels if label not in range(Y.shape[1])]
+            if unknown:
+                raise ValueError(
+                    f"counts has label {unknown[0]!r}; labels are numbered 0 to {Y.shape[1] - 1}"
+                )
+            found = Y[:, labels].sum(axis=1)
+            wrong = np.flatnonzero((found < low) | (found > high))
+            if wrong.size:
+                raise ValueError(
+                    f"counts allows {low} to {high} of the labels {labels}, but row {wrong[0]} of "
+                    f"y has {found[wrong[0]]}; training labels must comply"
+                )
 
     def _node_weights(self, Y: np.ndarray) -> np.ndarray | None:
         if self.label_weight is None:

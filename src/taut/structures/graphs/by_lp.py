@@ -7,7 +7,7 @@ runs interpreted (see :mod:`taut._compile`).
 
 import numpy as np
 
-from taut.inference.integer_program import best_labelling_by_integers
+from taut.inference.integer_program import best_allowed_labelling
 from taut.inference.lp import lp_relaxation
 from taut.inference.rounding import round_marginals
 from taut.structures.graphs.compute import find_truth_score, sizes
@@ -24,7 +24,7 @@ class GraphByLP(GraphProblem):
         theta, pair = local.theta[:n], local.pair[:m]
         counts = counts_of(graph.counts, i)
         if counts and not problem.relaxed:
-            value, y[:n] = best_labelling_by_integers(theta, states, ends, pair, counts)
+            value, y[:n] = best_allowed_labelling(theta, states, ends, pair, counts)
             return value - find_truth_score(problem.frozen, i, work.frozen)
         value, node, edge = lp_relaxation(theta, states, ends, pair, counts)
         if problem.relaxed:
