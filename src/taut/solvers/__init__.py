@@ -1,7 +1,7 @@
 """Solvers: optimisation that knows no structure, no label and no estimator."""
 
 from taut.solvers.bcfw import BCFW, Direction
-from taut.solvers.factorwise import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.solvers.factorwise import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
 from taut.solvers.solution import Solution, Status
@@ -9,6 +9,8 @@ from taut.solvers.solve import solve
 
 __all__ = [
     "BCFW",
+    "DLPW",
+    "GDMM",
     "IDAL",
     "AugmentedLagrangian",
     "Direction",

@@ -5,7 +5,15 @@ from typing import Any
 
 from taut.solvers.auto import choose_solver
 from taut.solvers.bcfw import BCFW, Direction
-from taut.solvers.factorwise import IDAL, AugmentedLagrangian, FactorSolver, SoftBCFW, SoftSDCA
+from taut.solvers.factorwise import (
+    DLPW,
+    GDMM,
+    IDAL,
+    AugmentedLagrangian,
+    FactorSolver,
+    SoftBCFW,
+    SoftSDCA,
+)
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
 
@@ -25,6 +33,8 @@ FACTOR_SOLVERS: dict[str, type[FactorSolver]] = {
     "augmented-lagrangian": AugmentedLagrangian,
     "soft-sdca": SoftSDCA,
     "idal": IDAL,
+    "gdmm": GDMM,
+    "dlpw": DLPW,
 }
 
 

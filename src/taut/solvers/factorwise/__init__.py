@@ -3,13 +3,25 @@
     soft_bcfw             Meshi, Srebro, Hazan (2015)
     augmented_lagrangian  the same with multipliers: hard constraints
     idal                  SoftSDCA and IDAL, Hu and Obozinski (2018)
+    gdmm                  the baseline of Yen et al. (2016)
+    dlpw                  the baseline of Meshi et al. (2010)
 
 Problems whose factors can be seen one by one (graphs) are all they need.
 """
 
 from taut.solvers.factorwise.augmented_lagrangian import AugmentedLagrangian
+from taut.solvers.factorwise.dlpw import DLPW
+from taut.solvers.factorwise.gdmm import GDMM
 from taut.solvers.factorwise.idal import IDAL, SoftSDCA
 from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.soft_bcfw import SoftBCFW
 
-__all__ = ["IDAL", "AugmentedLagrangian", "FactorSolver", "SoftBCFW", "SoftSDCA"]
+__all__ = [
+    "DLPW",
+    "GDMM",
+    "IDAL",
+    "AugmentedLagrangian",
+    "FactorSolver",
+    "SoftBCFW",
+    "SoftSDCA",
+]

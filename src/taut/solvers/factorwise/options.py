@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from taut.solvers.bcfw import parsed
-from taut.solvers.factorwise.steps import Step
+from taut.solvers.factorwise.steps import Step, drawn_steps, example_steps
 from taut.solvers.sampling import Order
+from taut.structures.graphs.factors import Factors
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,23 @@ class FactorSolver:
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
     closes_bracket: ClassVar[bool] = False
     averaging: ClassVar[bool] = False
+    has_working_set: ClassVar[bool] = False  # whether only some edges are moved
+    has_free_weights: ClassVar[bool] = False  # or whether w and delta follow from the marginals
     name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", parsed(Order, self.order, "order"))
-        if not (_is_real(self.rho) and 0 < self.rho < float("inf")):
+        if not (is_real(self.rho) and 0 < self.rho < float("inf")):
             raise ValueError(
                 f"rho={self.rho!r}; the penalty parameter must be a positive number: small values "
                 "enforce consistency, 1 is a good start"
             )
-        if not _is_real(self.temperature) or not 0 <= self.temperature < float("inf"):
+        if not is_real(self.temperature) or not 0 <= self.temperature < float("inf"):
             raise ValueError(
                 f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
                 "the structured SVM"
             )
-        if not (_is_real(self.anneal) and 1 <= self.anneal < float("inf")):
+        if not (is_real(self.anneal) and 1 <= self.anneal < float("inf")):
             raise ValueError(
                 f"anneal={self.anneal!r}; how many times larger rho is at the start, at least 1"
             )
@@ -54,6 +59,26 @@ class FactorSolver:
         value = getattr(self, name)
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name}={value!r}; a whole number of passes, at least 1")
+
+    def check_example_order(self) -> None:
+        if not self.by_example:
+            assert isinstance(self.order, Order)
+            raise ValueError(
+                f"order={self.order.name.lower()!r}; {type(self).__name__} goes from example to "
+                'example, "permuted" or "cyclic"'
+            )
+
+    def check_factors(self, factors: Factors) -> None:
+        """Refuse what the solver cannot do."""
+
+    def move(self, frozen: np.ndarray, n_steps: int) -> None:
+        """Visit ``n_steps`` blocks, or as many more as complete an example."""
+        steps = example_steps if self.by_example else drawn_steps
+        steps(frozen, n_steps)
+
+    @property
+    def by_example(self) -> bool:
+        return self.order in (Order.CYCLIC, Order.PERMUTED)
 
     @property
     def step(self) -> Step:
@@ -85,5 +110,5 @@ class FactorSolver:
         return f"{self.name} ({', '.join(parts)})"
 
 
-def _is_real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
     return isinstance(value, Real)

@@ -9,10 +9,13 @@ from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure, new_witness
+from taut.solvers.factorwise.dlpw import count_as_visited
+from taut.solvers.factorwise.gdmm import enlarge_working_set, take_direct_step
 from taut.solvers.factorwise.multipliers import penalties, set_penalty, update_multipliers
 from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.resume import resume, saved_arrays
 from taut.solvers.factorwise.state import (
+    DIRECT_STEP,
     MOMENTUM,
     PROGRESS,
     RHO,
@@ -27,7 +30,7 @@ from taut.solvers.factorwise.state import (
     rebuild,
     view_of,
 )
-from taut.solvers.factorwise.steps import drawn_steps, example_steps, make_ready
+from taut.solvers.factorwise.steps import make_ready
 from taut.solvers.factorwise.warm_start import take_over
 from taut.solvers.resume import Damaged
 from taut.solvers.run import Bounds, problem_bounds
@@ -60,16 +63,16 @@ class FactorRun(AnyRun):
             )
         self.problem, self.solver, self.C = problem, solver, C
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
+        solver.check_factors(self.factors)
         self.n, self.blocks = problem.n, len(self.factors.owner)
         self.importance = np.asarray(problem.importance, np.float64)
-        self.by_example = solver.order in (Order.CYCLIC, Order.PERMUTED)
         self.state = self._cold_state(bounds, seed)
         degree = int(np.diff(self.factors.sender_start).max(initial=0))
         rules = Rules(
             C=C,
             temperature=float(solver.temperature),
             step=int(solver.step),
-            by_example=self.by_example,
+            by_example=solver.by_example,
             norm=float(degree + self.graph.nodes.width),
         )
         self.view = View(self.graph, self.factors, self.importance, rules, self.state)
@@ -81,8 +84,14 @@ class FactorRun(AnyRun):
         v = np.zeros(problem.dim)
         w = np.clip(v, lower, upper) if lower.size else v
         assert isinstance(solver.order, Order)
-        sampler = new_sampler(solver.order, self.n if self.by_example else self.blocks, seed)
+        sampler = new_sampler(solver.order, self.n if solver.by_example else self.blocks, seed)
         state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
+        if solver.has_working_set:
+            state = state._replace(active=np.zeros(len(self.factors.ends), np.bool_))
+            state.total[DIRECT_STEP] = 1.0
+        if solver.has_free_weights:
+            state = state._replace(share=np.zeros(self.n))
+            count_as_visited(state)
         state.total[RHO], state.total[MOMENTUM] = solver.first_rho, 1.0
         fill_truth(self.graph, self.factors, state)
         self.witness = new_witness(state, problem.dim)
@@ -93,16 +102,21 @@ class FactorRun(AnyRun):
     def continue_from(self, earlier: Solution, keep: str) -> None:
         """Start from the dual point of an earlier solution, whichever solver found it."""
         take_over(self, earlier, keep)
-        self.rebuild()
+        rebuild(self.view, self.frozen)
+        if self.solver.has_free_weights:
+            count_as_visited(self.state)
 
     def rebuild(self) -> None:
-        """Recompute weights and messages from marginals and multipliers."""
-        rebuild(self.view, self.frozen)
+        """Recompute weights and messages from marginals and multipliers, where they follow."""
+        if not self.solver.has_free_weights:
+            rebuild(self.view, self.frozen)
 
     def compile(self) -> None:
         """Run every kernel once, so that compilation is not counted as training."""
         make_ready()
-        self._block_steps(0)
+        if self.solver.has_working_set:
+            enlarge_working_set.make_ready()
+        self.solver.move(self.frozen, 0)
         self._update_multipliers(np.zeros(0))
         penalties(self.frozen)
         self.certify()
@@ -112,13 +126,9 @@ class FactorRun(AnyRun):
     def advance(self, n_steps: int) -> None:
         """Visit ``n_steps`` blocks, or as many more as complete an example."""
         before = self.steps // self.blocks
-        self._block_steps(n_steps)
+        self.solver.move(self.frozen, n_steps)
         for passes in range(before, self.steps // self.blocks):
             self._between_passes(passes + 1)
-
-    def _block_steps(self, n_steps: int) -> None:
-        steps = example_steps if self.by_example else drawn_steps
-        steps(self.frozen, n_steps)
 
     def _between_passes(self, passes: int) -> None:
         state, solver = self.state, self.solver
@@ -137,6 +147,8 @@ class FactorRun(AnyRun):
 
     def _is_solved_enough(self) -> bool:
         """Multipliers of a point far from the inner optimum would lead astray."""
+        if self.solver.patience == np.inf:
+            return True
         progress = float(self.state.total[PROGRESS])
         return progress <= self.solver.patience * penalties(self.frozen)
 
@@ -147,6 +159,9 @@ class FactorRun(AnyRun):
 
     def _update_multipliers(self, nu: np.ndarray) -> None:
         state, rules = self.state, self.view.rules
+        if self.solver.has_working_set:
+            take_direct_step(self.view, self.frozen, nu)
+            return
         # rho / L_d
         stretch = 1.0 + 2.0 * rules.temperature * float(state.total[RHO]) / rules.norm
         update_multipliers(
@@ -177,8 +192,10 @@ class FactorRun(AnyRun):
         found = bracket(self.view, self.frozen, self.witness)
         if self.solver.order == Order.GAP:
             set_all_gaps(self.state.sampler.tree, found.block_gaps)
+        # Free messages are not those that the penalty's gap is about.
+        soft_gap = np.nan if self.solver.has_free_weights else found.soft_gap
         return Certificate(
-            found.upper, found.lower, found.block_gaps / self.n, found.soft_gap, found.violation
+            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation
         )
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:

@@ -26,9 +26,10 @@ from taut.structures.graphs.factors import Factors
 from taut.structures.graphs.frozen import EXAMPLE
 
 # positions in FactorState.count
-STEPS, UPDATES, WAITED = 0, 1, 2
+STEPS, UPDATES, WAITED, VISITS = 0, 1, 2, 3
 # positions in FactorState.total
 RHO, MOMENTUM, PROGRESS = 0, 1, 2
+DIRECT_STEP, JOINED, MERIT, EARLIER_MERIT = 3, 4, 5, 6  # of GDMM
 
 
 class Rules(NamedTuple):
@@ -50,6 +51,8 @@ class Scratch(NamedTuple):
     first: np.ndarray  # marginals of a table: rows
     second: np.ndarray  # columns
     sorted: np.ndarray  # of the members of a count factor
+    nodes: np.ndarray  # scores of all nodes of an example
+    edges: np.ndarray
 
 
 class FactorState(NamedTuple):
@@ -63,6 +66,8 @@ class FactorState(NamedTuple):
     delta: np.ndarray  # messages
     nu: np.ndarray  # multipliers, laid out like the messages
     before: np.ndarray  # multipliers of the update before, for momentum
+    active: np.ndarray  # (edges,) the working set of GDMM, else empty
+    share: np.ndarray  # (n,) of DLPW: how much of w comes from an example, else empty
     sampler: Sampler
     count: np.ndarray  # type: ignore[assignment]
     total: np.ndarray
@@ -91,6 +96,8 @@ def new_scratch(graph: GraphArrays, factors: Factors) -> Scratch:
         first=np.zeros(max(width, members)),
         second=np.zeros(max(width, members)),
         sorted=np.zeros(members, np.int64),
+        nodes=np.zeros(int(np.diff(factors.node_at[graph.pointer]).max(initial=0))),
+        edges=np.zeros(int(np.diff(factors.edge_at[factors.edge_start]).max(initial=0))),
     )
 
 
@@ -115,9 +122,11 @@ def new_state(
         delta=np.zeros(messages),
         nu=np.zeros(messages),
         before=np.zeros(messages),
+        active=np.zeros(0, np.bool_),
+        share=np.zeros(0),
         sampler=sampler,
-        count=np.zeros(3, np.int64),  # steps, updates of multipliers, passes since the last one
-        total=np.zeros(3),
+        count=np.zeros(4, np.int64),  # steps, updates of multipliers, passes since the last, visits
+        total=np.zeros(7),
         scratch=new_scratch(graph, factors),
     )
 

@@ -30,7 +30,7 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
     if isinstance(before, FactorState):
         for name in ("node", "edge", "chosen", "nu"):
             getattr(state, name)[:] = getattr(before, name)
-        if not run.solver.inner_passes:
+        if not run.solver.inner_passes and not run.solver.has_free_weights:
             state.nu[:] = 0.0
         state.before[:] = state.nu
     else:

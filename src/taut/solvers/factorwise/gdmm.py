@@ -1,0 +1,182 @@
+"""GDMM: the greedy direction method of multipliers, which moves only a working set of edges.
+
+The problem is the augmented Lagrangian's (see ``augmented_lagrangian`` and ``idal``). Each example
+has a working set of edges, empty at first. A pass does, for every example,
+
+    1.  of the edges outside, the one with the largest gap max_mu <g_e, mu> - <g_e, mu_e> joins
+    2.  its nodes, the edges of its working set and its count factors take one projected step each
+
+and, after it, the direct step  nu += B mu / rho  on the multipliers of those edges and factors,
+without waiting for the inner problem to be solved. Such a step must be short enough: with a weak
+penalty (large rho) it can cycle for ever. Therefore it is cut to a quarter when the passes from
+one power of two to the next were no better, by penalties and what block steps gained, than those
+before.
+
+The Lagrangian has all edges from the start. One outside the working set holds its first table
+(the truth's; with a temperature, the uniform one), and draws its nodes there by its penalty alone:
+its multipliers rest, as they would otherwise grow until the nodes obeyed a table that no one moves.
+Where no edge outside has a gap, the one that disagrees most with its nodes joins; where none
+disagrees either, all of them are optimal as they are. So the limit is the hard optimum.
+
+Reference: Yen, Huang, Zhong, Zhang, Ravikumar, Dhillon (2016), Dual decomposed learning with
+factorwise oracle for structural SVM of large output domain. Written without that paper, from what
+Hu and Obozinski (2018, sections 2 and 7) say of it: how edges outside the working set act, the
+second rule for joining, the lengths of all steps and the entropy are ours. The search for the
+largest gap looks at every edge outside.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taut._compile import FROZEN, INDEX, apart, compiled
+from taut.solvers.factorwise.multipliers import penalties
+from taut.solvers.factorwise.options import FactorSolver
+from taut.solvers.factorwise.state import (
+    DIRECT_STEP,
+    EARLIER_MERIT,
+    JOINED,
+    MERIT,
+    PROGRESS,
+    STEPS,
+    UPDATES,
+    View,
+    view_of,
+)
+from taut.solvers.factorwise.steps import best_and_worst, visit_count, visit_edge, visit_node
+from taut.solvers.sampling import draw
+from taut.structures.graphs.blocks import score_edge, take_messages_of_edge
+
+# After so many passes the direct step is judged: what is progress, and what happens without.
+FIRST_JUDGED = 16
+ENOUGH, SHORTER = 0.7, 0.25
+
+
+@dataclass(frozen=True)
+class GDMM(FactorSolver):
+    """Greedy direction method of multipliers: projected steps on a growing set of edges.
+
+    It converges to the hard LP relaxation, and the tolerance is about its bracket. The number of
+    passes is at least the number of edges that the busiest example needs. ``order`` is "permuted"
+    or "cyclic"; rho is not annealed unless ``anneal`` asks for it.
+
+    >>> GDMM(order="gap")
+    Traceback (most recent call last):
+    ValueError: order='gap'; GDMM goes from example to example, "permuted" or "cyclic"
+    """
+
+    anneal: float = 1.0
+
+    closes_bracket: ClassVar[bool] = True
+    has_working_set: ClassVar[bool] = True
+    name: ClassVar[str] = "greedy direction method of multipliers"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_example_order()
+
+    @property
+    def inner_passes(self) -> int:
+        return 1
+
+    @property
+    def patience(self) -> float:
+        return np.inf
+
+    def move(self, frozen: np.ndarray, n_steps: int) -> None:
+        greedy_steps(frozen, n_steps)
+
+
+@apart(FROZEN, INDEX)
+def enlarge_working_set(view, i):
+    """One more edge of example i joins; returns the largest gap outside."""
+    view = view_of(view)
+    factors, state, scratch = view.factors, view.state, view.state.scratch
+    largest, most_violation = 0.0, 0.0
+    chosen, violator = -1, -1
+    for e in range(factors.edge_start[i], factors.edge_start[i + 1]):
+        if state.active[e]:
+            continue
+        at, end = factors.edge_at[e], factors.edge_at[e + 1]
+        first, last = factors.message_at[e], factors.message_at[e + 1]
+        u = factors.ends[e, 0]
+        n_u = factors.node_at[u + 1] - factors.node_at[u]
+        n_v = last - first - n_u
+        theta = scratch.theta[: end - at]
+        score_edge(view.graph.edges, state.w, factors.number[e], n_v, scratch.c, theta)
+        take_messages_of_edge(state.delta[first:], n_u, n_v, theta)
+        _, _, gap = best_and_worst(theta, state.edge[at:end], view.rules.temperature)
+        if gap > largest:
+            chosen, largest = e, gap
+        violation = 0.0
+        for j in range(first, last):
+            violation = max(violation, abs(state.delta[j] - state.nu[j]))
+        if violation > most_violation:
+            violator, most_violation = e, violation
+    if chosen < 0:
+        chosen = violator
+    if chosen >= 0:
+        state.active[chosen] = True
+        state.total[JOINED] += 1.0
+    return largest
+
+
+@compiled
+def greedy_steps(view, n_steps):
+    """Visit examples, enlarge their working sets and move these, until so many blocks were seen."""
+    whole = view_of(view)
+    graph, factors, state = whole.graph, whole.factors, whole.state
+    sampler, count = state.sampler, state.count
+    end = count[STEPS] + n_steps
+    while count[STEPS] < end:
+        i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
+        enlarge_working_set(view, i)
+        for t in range(graph.pointer[i], graph.pointer[i + 1]):
+            visit_node(view, t)
+            count[STEPS] += 1
+        for e in range(factors.edge_start[i], factors.edge_start[i + 1]):
+            if state.active[e]:
+                visit_edge(view, e)
+            count[STEPS] += 1
+        for f in range(factors.count_start[i], factors.count_start[i + 1]):
+            visit_count(view, f)
+            count[STEPS] += 1
+
+
+@compiled
+def update_working_multipliers(nu, delta, message_at, active, step):
+    """nu += step B mu / rho for working sets and counts; delta keeps B mu / rho beyond nu."""
+    if nu.size == 0:
+        return
+    for factor in range(message_at.size - 1):
+        if factor < active.size and not active[factor]:
+            continue
+        for j in range(message_at[factor], message_at[factor + 1]):
+            gradient = delta[j] - nu[j]
+            nu[j] += step * gradient
+            delta[j] = nu[j] + gradient
+
+
+def take_direct_step(view: View, frozen: np.ndarray, nu: np.ndarray) -> None:
+    """What follows a pass; nothing moves if ``nu`` is empty."""
+    state = view.state
+    if nu.size:
+        state.total[MERIT] += state.total[PROGRESS] + penalties(frozen)
+        updates = int(state.count[UPDATES])
+        if updates & (updates - 1) == 0:  # a power of two
+            _judge(state.total, updates)
+    update_working_multipliers(
+        nu, state.delta, view.factors.message_at, state.active, state.total[DIRECT_STEP]
+    )
+
+
+def _judge(total: np.ndarray, updates: int) -> None:
+    """Shorten the step if the later half of all passes was no better than the one before it.
+
+    New edges are allowed to make things worse.
+    """
+    merit = float(total[MERIT]) / max(updates // 2, 1)
+    if updates >= FIRST_JUDGED and total[JOINED] == 0 and merit > ENOUGH * total[EARLIER_MERIT]:
+        total[DIRECT_STEP] *= SHORTER
+    total[EARLIER_MERIT], total[MERIT], total[JOINED] = merit, 0.0, 0.0
