@@ -6,11 +6,8 @@ has a working set of edges, empty at first. A pass does, for every example,
     1.  of the edges outside, the one with the largest gap max_mu <g_e, mu> - <g_e, mu_e> joins
     2.  its nodes, the edges of its working set and its count factors take one projected step each
 
-and, after it, the direct step  nu += B mu / rho  on the multipliers of those edges and factors,
-without waiting for the inner problem to be solved. Such a step must be short enough: with a weak
-penalty (large rho) it can cycle for ever. Therefore it is cut to a quarter when the passes from
-one power of two to the next were no better, by penalties and what block steps gained, than those
-before.
+and, after it, the direct step  nu += B mu / rho  on the multipliers of those edges and factors
+(shortened if need be: see ``multipliers``).
 
 The Lagrangian has all edges from the start. One outside the working set holds its first table
 (the truth's; with a temperature, the uniform one), and draws its nodes there by its penalty alone:
@@ -31,26 +28,11 @@ from typing import ClassVar
 import numpy as np
 
 from taut._compile import FROZEN, INDEX, apart, compiled
-from taut.solvers.factorwise.multipliers import penalties
 from taut.solvers.factorwise.options import FactorSolver
-from taut.solvers.factorwise.state import (
-    DIRECT_STEP,
-    EARLIER_MERIT,
-    JOINED,
-    MERIT,
-    PROGRESS,
-    STEPS,
-    UPDATES,
-    View,
-    view_of,
-)
+from taut.solvers.factorwise.state import JOINED, STEPS, view_of
 from taut.solvers.factorwise.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
 from taut.structures.graphs.blocks import score_edge, take_messages_of_edge
-
-# After so many passes the direct step is judged: what is progress, and what happens without.
-FIRST_JUDGED = 16
-ENOUGH, SHORTER = 0.7, 0.25
 
 
 @dataclass(frozen=True)
@@ -79,10 +61,6 @@ class GDMM(FactorSolver):
     @property
     def inner_passes(self) -> int:
         return 1
-
-    @property
-    def patience(self) -> float:
-        return np.inf
 
     def move(self, frozen: np.ndarray, n_steps: int) -> None:
         greedy_steps(frozen, n_steps)
@@ -142,41 +120,3 @@ def greedy_steps(view, n_steps):
         for f in range(factors.count_start[i], factors.count_start[i + 1]):
             visit_count(view, f)
             count[STEPS] += 1
-
-
-@compiled
-def update_working_multipliers(nu, delta, message_at, active, step):
-    """nu += step B mu / rho for working sets and counts; delta keeps B mu / rho beyond nu."""
-    if nu.size == 0:
-        return
-    for factor in range(message_at.size - 1):
-        if factor < active.size and not active[factor]:
-            continue
-        for j in range(message_at[factor], message_at[factor + 1]):
-            gradient = delta[j] - nu[j]
-            nu[j] += step * gradient
-            delta[j] = nu[j] + gradient
-
-
-def take_direct_step(view: View, frozen: np.ndarray, nu: np.ndarray) -> None:
-    """What follows a pass; nothing moves if ``nu`` is empty."""
-    state = view.state
-    if nu.size:
-        state.total[MERIT] += state.total[PROGRESS] + penalties(frozen)
-        updates = int(state.count[UPDATES])
-        if updates & (updates - 1) == 0:  # a power of two
-            _judge(state.total, updates)
-    update_working_multipliers(
-        nu, state.delta, view.factors.message_at, state.active, state.total[DIRECT_STEP]
-    )
-
-
-def _judge(total: np.ndarray, updates: int) -> None:
-    """Shorten the step if the later half of all passes was no better than the one before it.
-
-    New edges are allowed to make things worse.
-    """
-    merit = float(total[MERIT]) / max(updates // 2, 1)
-    if updates >= FIRST_JUDGED and total[JOINED] == 0 and merit > ENOUGH * total[EARLIER_MERIT]:
-        total[DIRECT_STEP] *= SHORTER
-    total[EARLIER_MERIT], total[MERIT], total[JOINED] = merit, 0.0, 0.0

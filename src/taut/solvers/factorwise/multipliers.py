@@ -1,35 +1,46 @@
-"""Updates of multipliers and penalty, between passes."""
+"""Updates of multipliers and penalty, between passes.
+
+The direct step nu += B mu / rho is a proximal-point step if the inner problem was solved. After a
+pass or two it is not, and from a point far from the inner optimum the steps may cycle for ever: the
+more so the weaker the penalty. Their length is therefore judged: it is cut to a quarter when
+the updates from one power of two to the next were no better, by penalties and by what block steps
+gained in between, than those before. Once short enough, they are gradient steps that converge.
+"""
+
+import numpy as np
 
 from taut._compile import compiled
-from taut.solvers.factorwise.state import MOMENTUM, RHO, FactorState, view_of
+from taut.solvers.factorwise.state import (
+    EARLIER_MERIT,
+    JOINED,
+    LENGTH,
+    MERIT,
+    PROGRESS,
+    RHO,
+    UPDATES,
+    FactorState,
+    View,
+    view_of,
+)
+
+# After so many updates their length is judged: what is progress, and what happens without.
+FIRST_JUDGED = 16
+ENOUGH, SHORTER = 0.7, 0.25
 
 
 @compiled
-def update_multipliers(nu, delta, before, total, stretch, accelerated):
-    """nu += stretch * B mu / rho; delta keeps B mu / rho beyond nu.
+def update_multipliers(nu, delta, message_at, active, step):
+    """nu += step * B mu / rho; delta keeps B mu / rho beyond nu.
 
-    If ``accelerated``, Nesterov's momentum is added; it restarts when the step points against the
-    way the multipliers have gone.
+    If there are ``active`` edges, those of others rest.
     """
-    ahead = 0.0
-    if accelerated:
-        for j in range(nu.size):
+    for factor in range(message_at.size - 1):
+        if factor < active.size and not active[factor]:
+            continue
+        for j in range(message_at[factor], message_at[factor + 1]):
             gradient = delta[j] - nu[j]
-            ahead += gradient * (nu[j] + stretch * gradient - before[j])
-    momentum = 0.0
-    if accelerated:
-        t = total[MOMENTUM] if ahead >= 0.0 else 1.0
-        following = 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)
-        momentum = (t - 1.0) / following
-        total[MOMENTUM] = following
-    for j in range(nu.size):
-        gradient = delta[j] - nu[j]
-        point = nu[j] + stretch * gradient
-        nu[j] = point
-        if accelerated:
-            nu[j] += momentum * (point - before[j])
-            before[j] = point
-        delta[j] = nu[j] + gradient
+            nu[j] += step * gradient
+            delta[j] = nu[j] + gradient
 
 
 @compiled
@@ -45,6 +56,32 @@ def penalties(view):
             square += (state.delta[j] - state.nu[j]) ** 2
         total += view.importance[factors.owner[n_nodes + factor]] * square
     return 0.5 * state.total[RHO] * total
+
+
+def take_direct_step(view: View, frozen: np.ndarray) -> None:
+    """Move all multipliers, by a length that has proved itself."""
+    state, rules = view.state, view.rules
+    state.count[UPDATES] += 1
+    state.total[MERIT] += state.total[PROGRESS] + penalties(frozen)
+    state.total[PROGRESS] = 0.0
+    updates = int(state.count[UPDATES])
+    if updates & (updates - 1) == 0:  # a power of two
+        _judge(state.total, updates)
+    # The full length is 1 / L_d = 1 / rho + 2 gamma / |B|^2.
+    full = 1.0 + 2.0 * rules.temperature * float(state.total[RHO]) / rules.norm
+    step = full * float(state.total[LENGTH])
+    update_multipliers(state.nu, state.delta, view.factors.message_at, state.active, step)
+
+
+def _judge(total: np.ndarray, updates: int) -> None:
+    """Shorten the step if the later half of all updates was no better than the one before it.
+
+    Edges that join a working set are allowed to make things worse.
+    """
+    merit = float(total[MERIT]) / max(updates // 2, 1)
+    if updates >= FIRST_JUDGED and total[JOINED] == 0 and merit > ENOUGH * total[EARLIER_MERIT]:
+        total[LENGTH] *= SHORTER
+    total[EARLIER_MERIT], total[MERIT], total[JOINED] = merit, 0.0, 0.0
 
 
 def set_penalty(state: FactorState, rho: float) -> None:

@@ -90,17 +90,8 @@ class FactorSolver:
         return 0
 
     @property
-    def patience(self) -> float:
-        """Multipliers wait until a pass gains no more than this times the penalty."""
-        return 0.1
-
-    @property
     def first_rho(self) -> float:
         return self.rho * self.anneal
-
-    @property
-    def accelerates(self) -> bool:
-        return False
 
     def describe(self) -> str:
         assert isinstance(self.order, Order)

@@ -10,17 +10,18 @@ from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure, new_witness
 from taut.solvers.factorwise.dlpw import count_as_visited
-from taut.solvers.factorwise.gdmm import enlarge_working_set, take_direct_step
-from taut.solvers.factorwise.multipliers import penalties, set_penalty, update_multipliers
+from taut.solvers.factorwise.gdmm import enlarge_working_set
+from taut.solvers.factorwise.multipliers import (
+    penalties,
+    set_penalty,
+    take_direct_step,
+    update_multipliers,
+)
 from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.resume import resume, saved_arrays
 from taut.solvers.factorwise.state import (
-    DIRECT_STEP,
-    MOMENTUM,
-    PROGRESS,
+    LENGTH,
     RHO,
-    UPDATES,
-    WAITED,
     FactorState,
     Rules,
     View,
@@ -88,11 +89,10 @@ class FactorRun(AnyRun):
         state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
         if solver.has_working_set:
             state = state._replace(active=np.zeros(len(self.factors.ends), np.bool_))
-            state.total[DIRECT_STEP] = 1.0
         if solver.has_free_weights:
             state = state._replace(share=np.zeros(self.n))
             count_as_visited(state)
-        state.total[RHO], state.total[MOMENTUM] = solver.first_rho, 1.0
+        state.total[RHO], state.total[LENGTH] = solver.first_rho, 1.0
         fill_truth(self.graph, self.factors, state)
         self.witness = new_witness(state, problem.dim)
         if solver.temperature > 0:
@@ -116,8 +116,9 @@ class FactorRun(AnyRun):
         make_ready()
         if self.solver.has_working_set:
             enlarge_working_set.make_ready()
-        self.solver.move(self.frozen, 0)
-        self._update_multipliers(np.zeros(0))
+        self._block_steps(0)
+        state = self.state
+        update_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
         penalties(self.frozen)
         self.certify()
 
@@ -126,47 +127,27 @@ class FactorRun(AnyRun):
     def advance(self, n_steps: int) -> None:
         """Visit ``n_steps`` blocks, or as many more as complete an example."""
         before = self.steps // self.blocks
-        self.solver.move(self.frozen, n_steps)
+        self._block_steps(n_steps)
         for passes in range(before, self.steps // self.blocks):
             self._between_passes(passes + 1)
+
+    def _block_steps(self, n_steps: int) -> None:
+        self.solver.move(self.frozen, n_steps)
 
     def _between_passes(self, passes: int) -> None:
         state, solver = self.state, self.solver
         rho = float(state.total[RHO])
         if rho > solver.rho:
             set_penalty(state, max(TIGHTEN * rho, solver.rho))
-        elif solver.inner_passes:
-            state.count[WAITED] += 1
-            if state.count[WAITED] >= solver.inner_passes and self._is_solved_enough():
-                state.count[WAITED] = 0
-                state.count[UPDATES] += 1
-                self._update_multipliers(state.nu)
-        state.total[PROGRESS] = 0.0
+        elif solver.inner_passes and passes % solver.inner_passes == 0:
+            take_direct_step(self.view, self.frozen)
         if solver.order == Order.GAP and passes % 2 == 0:
             self._refresh_gaps()
-
-    def _is_solved_enough(self) -> bool:
-        """Multipliers of a point far from the inner optimum would lead astray."""
-        if self.solver.patience == np.inf:
-            return True
-        progress = float(self.state.total[PROGRESS])
-        return progress <= self.solver.patience * penalties(self.frozen)
 
     def _refresh_gaps(self) -> None:
         gaps = np.zeros(self.blocks)
         measure(self.frozen, np.zeros(self.n), np.zeros(self.n), gaps)
         set_all_gaps(self.state.sampler.tree, gaps)
-
-    def _update_multipliers(self, nu: np.ndarray) -> None:
-        state, rules = self.state, self.view.rules
-        if self.solver.has_working_set:
-            take_direct_step(self.view, self.frozen, nu)
-            return
-        # rho / L_d
-        stretch = 1.0 + 2.0 * rules.temperature * float(state.total[RHO]) / rules.norm
-        update_multipliers(
-            nu, state.delta, state.before, state.total, stretch, self.solver.accelerates
-        )
 
     # --- checkpoints --------------------------------------------------------------------------
 

@@ -26,10 +26,9 @@ from taut.structures.graphs.factors import Factors
 from taut.structures.graphs.frozen import EXAMPLE
 
 # positions in FactorState.count
-STEPS, UPDATES, WAITED, VISITS = 0, 1, 2, 3
+STEPS, UPDATES, VISITS = 0, 1, 2
 # positions in FactorState.total
-RHO, MOMENTUM, PROGRESS = 0, 1, 2
-DIRECT_STEP, JOINED, MERIT, EARLIER_MERIT = 3, 4, 5, 6  # of GDMM
+RHO, PROGRESS, LENGTH, JOINED, MERIT, EARLIER_MERIT = range(6)
 
 
 class Rules(NamedTuple):
@@ -65,7 +64,6 @@ class FactorState(NamedTuple):
     chosen: np.ndarray  # of count factors
     delta: np.ndarray  # messages
     nu: np.ndarray  # multipliers, laid out like the messages
-    before: np.ndarray  # multipliers of the update before, for momentum
     active: np.ndarray  # (edges,) the working set of GDMM, else empty
     share: np.ndarray  # (n,) of DLPW: how much of w comes from an example, else empty
     sampler: Sampler
@@ -121,12 +119,11 @@ def new_state(
         chosen=np.zeros(len(factors.member)),
         delta=np.zeros(messages),
         nu=np.zeros(messages),
-        before=np.zeros(messages),
         active=np.zeros(0, np.bool_),
         share=np.zeros(0),
         sampler=sampler,
-        count=np.zeros(4, np.int64),  # steps, updates of multipliers, passes since the last, visits
-        total=np.zeros(7),
+        count=np.zeros(3, np.int64),
+        total=np.zeros(6),
         scratch=new_scratch(graph, factors),
     )
 

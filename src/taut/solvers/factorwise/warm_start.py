@@ -32,7 +32,6 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
             getattr(state, name)[:] = getattr(before, name)
         if not run.solver.inner_passes and not run.solver.has_free_weights:
             state.nu[:] = 0.0
-        state.before[:] = state.nu
     else:
         _take_block_images(run, before, earlier.solver.keeps_alpha)
     if keep == "primal" and earlier.C < run.C:
