@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from taut.solvers import DLPW, GDMM, IDAL, AugmentedLagrangian, Status, solve
 from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly, log_sum_exp
 from taut.solvers.factorwise.run import FactorRun
-from taut.solvers.factorwise.state import DIRECT_STEP
+from taut.solvers.factorwise.state import LENGTH
 
 C = 0.7
 BOX = (-0.1, 0.3)
@@ -69,7 +69,7 @@ def test_a_weak_penalty_does_not_make_gdmm_cycle():
     problem = problem_of(random_reference([complete(4), cycle(5), complete(5)], seed=2))
     solution = solve(problem, GDMM(rho=10.0), C=C, tol=1e-6, max_passes=4000)
     assert solution.status == Status.CONVERGED
-    assert solution.state.total[DIRECT_STEP] < 1.0
+    assert solution.state.total[LENGTH] < 1.0
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.1])

@@ -25,6 +25,7 @@ from factor_reference import FactorReference
 from graph_reference import path, random_reference
 
 from taut.solvers import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA, Status, solve
+from taut.solvers.factorwise.multipliers import take_direct_step
 from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.factorwise.state import RHO, UPDATES
 from taut.structures import chain_problem
@@ -267,7 +268,7 @@ def test_a_projected_step_is_the_proximal_one(which, temperature):
 
 def with_multipliers(direction, **options):
     if direction == "projected":
-        return IDAL(rho=RHO_SOFT, passes=1, acceleration=True, **options)
+        return IDAL(rho=RHO_SOFT, passes=1, **options)
     return AugmentedLagrangian(rho=RHO_SOFT, direction=direction, passes=1, **options)
 
 
@@ -303,7 +304,7 @@ def test_weights_and_messages_follow_from_the_marginals(which, direction, order)
 PLAIN = {
     "augmented Lagrangian": AugmentedLagrangian(rho=RHO_SOFT, passes=1),
     "augmented Lagrangian, toward": AugmentedLagrangian(rho=2.0, direction="toward", passes=1),
-    "IDAL": IDAL(rho=RHO_SOFT, acceleration=False, passes=1),
+    "IDAL": IDAL(rho=RHO_SOFT, passes=1),
 }
 plain = pytest.mark.parametrize("solver", PLAIN.values(), ids=PLAIN)
 
@@ -317,7 +318,7 @@ def test_new_multipliers_are_the_old_messages(which, solver):
         run._block_steps(run.blocks)
         state = run.state
         before, w, node = state.delta.copy(), state.w.copy(), state.node.copy()
-        run._update_multipliers(state.nu)
+        take_direct_step(run.view, run.frozen)
         np.testing.assert_allclose(state.nu, before, rtol=1e-15, atol=1e-15)
         mu, nu = point_of(F, state), messages_of(F, state.nu)
         delta = np.concatenate(F.pack_messages(F.delta_of(mu, nu, solver.rho)))
@@ -331,11 +332,11 @@ def test_new_multipliers_are_the_old_messages(which, solver):
 def test_with_an_entropy_the_multipliers_step_farther(which):
     """1 / L_d = 1 / rho + 2 gamma / s with s at least |B|^2 on changes that sum to zero."""
     F = factor_reference(which, C, WARM)
-    run = run_of(which, IDAL(rho=RHO_SOFT, temperature=WARM, acceleration=False))
+    run = run_of(which, IDAL(rho=RHO_SOFT, temperature=WARM))
     run._block_steps(run.blocks)
     mu, norm = point_of(F, run.state), run.view.rules.norm
     assert norm >= max(one.consistency_norm() for one in F.examples) - 1e-12
-    run._update_multipliers(run.state.nu)
+    take_direct_step(run.view, run.frozen)
     step = 1.0 / RHO_SOFT + 2.0 * WARM / norm
     B = np.concatenate(F.pack_messages(F.consistency(mu)))
     np.testing.assert_allclose(run.state.nu, step * B, rtol=0, atol=1e-12)
@@ -350,7 +351,7 @@ def test_updates_lower_the_penalised_optimum_to_the_hard_one(solver):
     for _ in range(8):
         values.append(F.soft_optimum(solver.rho, messages_of(F, run.state.nu)).value)
         run._block_steps(400 * run.blocks)
-        run._update_multipliers(run.state.nu)
+        take_direct_step(run.view, run.frozen)
     # What 400 passes leave of an inner gap, which toward steps make small but slowly.
     assert np.diff(values).max() <= (1e-3 if "toward" in solver.describe() else 1e-7)
     assert min(values) >= optimum - 1e-8

@@ -32,7 +32,6 @@ CLOSING = {
     "augmented Lagrangian, gap": AugmentedLagrangian(rho=1.0, order="gap", check_every=2),
     "augmented Lagrangian, fixed rho": AugmentedLagrangian(rho=0.5, anneal=1.0),
     "IDAL": IDAL(rho=1.0),
-    "IDAL, accelerated": IDAL(rho=0.5, acceleration=True),
     "IDAL, cyclic": IDAL(rho=1.0, order="cyclic", passes=5),
 }
 OPEN = {

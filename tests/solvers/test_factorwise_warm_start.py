@@ -29,7 +29,6 @@ SOLVERS = {
     "augmented Lagrangian": AugmentedLagrangian(),
     "augmented Lagrangian, gap": AugmentedLagrangian(order="gap"),
     "IDAL": IDAL(),
-    "IDAL, accelerated": IDAL(acceleration=True),
     "IDAL, temperature": IDAL(temperature=WARM),
 }
 solvers = pytest.mark.parametrize("name", SOLVERS)
@@ -323,9 +322,7 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize(
-    "name", ["pairwise", "pairwise, gap", "augmented Lagrangian", "IDAL, accelerated"]
-)
+@pytest.mark.parametrize("name", ["pairwise", "pairwise, gap", "augmented Lagrangian", "IDAL"])
 def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name, tmp_path, monkeypatch):
     """Killed at any moment, the rest of the run is the same, bit for bit."""
     which, advance, calls = "binary, counts", FactorRun.advance, []
