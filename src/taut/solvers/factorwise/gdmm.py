@@ -48,7 +48,7 @@ class GDMM(FactorSolver):
     ValueError: order='gap'; GDMM goes from example to example, "permuted" or "cyclic"
     """
 
-    anneal: float = 1.0
+    anneal: float | None = 1.0
 
     closes_bracket: ClassVar[bool] = True
     has_working_set: ClassVar[bool] = True

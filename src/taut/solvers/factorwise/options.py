@@ -21,13 +21,14 @@ class FactorSolver:
     weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
     (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
     with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
-    few steps; 1 keeps rho fixed.
+    few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1 with a
+    temperature, where a run starts in the middle of all simplices.
     """
 
     rho: float = 1.0
     temperature: float = 0.0
     order: Order | str = Order.PERMUTED
-    anneal: float = 100.0
+    anneal: float | None = None
     check_every: int = 10  # passes between certificates
 
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
@@ -49,7 +50,8 @@ class FactorSolver:
                 f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
                 "the structured SVM"
             )
-        if not (is_real(self.anneal) and 1 <= self.anneal < float("inf")):
+        given = 1.0 if self.anneal is None else self.anneal
+        if not (is_real(given) and 1 <= given < float("inf")):
             raise ValueError(
                 f"anneal={self.anneal!r}; how many times larger rho is at the start, at least 1"
             )
@@ -91,6 +93,8 @@ class FactorSolver:
 
     @property
     def first_rho(self) -> float:
+        if self.anneal is None:
+            return self.rho * (100.0 if self.temperature == 0 else 1.0)
         return self.rho * self.anneal
 
     def describe(self) -> str:
