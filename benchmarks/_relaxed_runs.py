@@ -127,6 +127,7 @@ def best_known(task: Task, tol: float, time_limit: float) -> Best:
 class Bracket(NamedTuple):
     """A point per certificate; certificates are part of the time."""
 
+    passes: NDArray[np.float64]
     seconds: NDArray[np.float64]
     upper: NDArray[np.float64]  # the least so far
     lower: NDArray[np.float64]
@@ -143,17 +144,16 @@ class Bracket(NamedTuple):
 
 def bracket(problem: Any, solver: Any, C: float, tol: float, budget: float) -> Bracket:
     new_run(problem, solver, C).certify()  # compiles all that is timed
-    rows: list[tuple[float, float, float]] = []
+    rows: list[tuple[float, float, float, float]] = []
     start = time.process_time()
 
     def record(row: Any) -> bool:
-        rows.append((time.process_time() - start, row.primal, row.dual))
-        return rows[-1][0] >= budget
+        rows.append((row.passes, time.process_time() - start, row.primal, row.dual))
+        return rows[-1][1] >= budget
 
     solution = solve(
         problem, solver, C=C, tol=tol, max_passes=np.inf, callback=record, progress=False
     )
-    seconds, upper, lower = (np.array(column) for column in zip(*rows, strict=True))
-    return Bracket(
-        seconds, np.minimum.accumulate(upper), np.maximum.accumulate(lower), solution.scale
-    )
+    passes, seconds, upper, lower = (np.array(column) for column in zip(*rows, strict=True))
+    upper, lower = np.minimum.accumulate(upper), np.maximum.accumulate(lower)
+    return Bracket(passes, seconds, upper, lower, solution.scale)

@@ -41,7 +41,6 @@ ACCURATE = {"accuracy": 1e-5, "rounds": 20_000}
 
 class CRF(NamedTuple):
     C: float
-    rho: float
     temperature: float
 
 
@@ -126,7 +125,7 @@ def yeast(quick: bool, **options: Any) -> Task:
     constants = {"name": "yeast", "C": 0.3} | options
     return label_sets(
         train=train, test=test, most=200 if quick else None, score=accuracy,
-        score_name="accuracy over labels", crf=CRF(1.0, 0.1, 1.0), **constants,
+        score_name="accuracy over labels", crf=CRF(1.0, 1.0), **constants,
     )  # fmt: skip
 
 
@@ -138,7 +137,7 @@ def rcv1(quick: bool) -> Task:
     train, test = (load_rcv1(subset=subset) for subset in ("train", "test"))
     return label_sets(
         "rcv1", train, test, 200 if quick else None, micro_f1, pairwise=BOTH,
-        score_name="micro F1", C=1.0, crf=CRF(1.0, 0.1, 1.0),
+        score_name="micro F1", C=1.0, crf=CRF(1.0, 1.0),
     )  # fmt: skip
 
 
@@ -188,7 +187,7 @@ def potts(quick: bool) -> Task:
         "potts", stack_graphs(train), np.concatenate(labels), model,
         score=lambda w: float(np.mean(decode(to_predict, w) == truth)),
         score_name="accuracy over cells",
-        C=0.01, crf=CRF(0.1, 1.0, 10.0),
+        C=0.01, crf=CRF(0.1, 10.0),
     )  # fmt: skip
 
 
@@ -210,7 +209,7 @@ def stanford(quick: bool) -> Task:
 
     return graphs(
         "stanford", stacked, labels[labels >= 0], model, score=score,
-        score_name="accuracy over pixels", C=1e-4, crf=CRF(0.1, 1.0, 10.0),
+        score_name="accuracy over pixels", C=1e-4, crf=CRF(0.1, 10.0),
     )  # fmt: skip
 
 

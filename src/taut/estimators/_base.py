@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from taut.solvers import Solution, Status, solve
-from taut.solvers.named import named_solver
+from taut.solvers.factorwise import FactorSolver
+from taut.solvers.named import is_without_inference, named_solver
 from taut.solvers.solve import is_number
 
 WARM_STARTS = (False, True, "dual", "primal")
@@ -27,10 +28,9 @@ class StructuredEstimator(BaseEstimator):
     def _train(self, problem: Any, *, continues: bool, C: float, **validation: Any) -> Solution:
         """Solve; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
-        if earlier is not None and self.solver == "auto":
+        solver = named_solver(self.solver, problem, self.averaging, **self._solver_options())
+        if earlier is not None and self.solver == "auto" and _alike(solver, earlier.solver):
             solver = earlier.solver  # a run goes on with the solver it began with
-        else:
-            solver = named_solver(self.solver, problem, self.averaging, **self._solver_options())
         return solve(
             problem,
             solver,
@@ -55,6 +55,10 @@ class StructuredEstimator(BaseEstimator):
         """What solvers named by a string are told."""
         return {}
 
+    def _training_inference(self) -> str:
+        """Solvers without inference leave that choice to prediction."""
+        return "auto" if is_without_inference(self.solver) else self.inference
+
     def _oracle_accuracy(self) -> float:
         """What an approximate oracle may add to the relative gap; ``solve`` judges ``tol``."""
         return 0.1 * self.tol if is_number(self.tol) and self.tol > 0 else 1e-6
@@ -65,8 +69,9 @@ class StructuredEstimator(BaseEstimator):
         if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
             soft = not getattr(solution.solver, "closes_bracket", True)
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
+            hint = ", or try another rho" * isinstance(solution.solver, FactorSolver)
             warnings.warn(
-                f"{type(self).__name__}: {solution.status.value} (relative "
+                f"{type(self).__name__}: {solution.status.value}{hint} (relative "
                 f"{'soft ' * soft}gap {gap:.2g}, tol {self.tol:g})",
                 ConvergenceWarning,
                 stacklevel=_frames_of_taut(),
@@ -91,6 +96,11 @@ class StructuredEstimator(BaseEstimator):
         if self.n_jobs == 0:
             raise ValueError("n_jobs=0; use -1 for all cores or a positive number")
         return self.n_jobs
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether both or neither use inference."""
+    return isinstance(one, FactorSolver) == isinstance(other, FactorSolver)
 
 
 def _frames_of_taut() -> int:

@@ -74,7 +74,7 @@ class GraphEstimator(StructuredEstimator):
             node_weight=stacked.node_weight,
             normalize=self._is_normalized(),
             importance=None if weights is None else weights[left],
-            inference=self.inference,
+            inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
         )
         solution = self._train(problem, continues=continues, C=self.C)

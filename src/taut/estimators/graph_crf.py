@@ -11,6 +11,7 @@ from taut.estimators._graph import GraphEstimator
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs
 from taut.inference.marginals import graph_marginals
+from taut.solvers.solve import is_number
 from taut.structures.graphs.compute import sizes
 
 
@@ -116,7 +117,7 @@ class GraphCRF(GraphEstimator):
 
     def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> "GraphCRF":
         """Train on graphs and a list of labels for the nodes of each; see ``GraphSVM.fit``."""
-        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < np.inf):
+        if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
             raise ValueError(
                 f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF is "
                 "GraphSVM"

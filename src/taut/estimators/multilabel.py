@@ -1,6 +1,7 @@
 """Label sets: every example has any number of labels, and labels know of each other."""
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     inference_, edges_ : what was chosen
     coef_ : (L, n_features); half the score that a label's presence has over its absence
     intercept_ : (L,)
-    pair_scores_ : (L, L) array; how much more two labels score if both or neither are there
+    pair_scores_ : (L, L) array; of two labels, the scores of both and of neither minus the scores
+        of each alone
     solution_, w_, n_iter_, n_features_in_
 
     Examples
@@ -152,7 +154,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             normalize=False,
             importance=weights,
             counts=self._counts(len(Y)),
-            inference=self.inference,
+            inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
         )
         solution = self._train(problem, continues=continues, C=self.C)
@@ -180,19 +182,30 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         return [counts] * n
 
     def _check_counts(self, Y: np.ndarray) -> None:
-        """Counts are of labels that exist, and the training rows comply."""
+        """Counts are of labels that exist, each in one list, and the training rows comply."""
         of_row = self._counts(1)
-        for labels, low, high in of_row[0] if of_row else ():
-            unknown = [label for label in labels if label not in range(Y.shape[1])]
-            if unknown:
+        seen: set[int] = set()
+        for number, (labels, low, high) in enumerate(of_row[0] if of_row else ()):
+            name = f"counts[{number}]"
+            for label in labels:
+                if not isinstance(label, Integral) or label not in range(Y.shape[1]):
+                    raise ValueError(
+                        f"{name} has label {label!r}; labels are numbered 0 to {Y.shape[1] - 1}"
+                    )
+                if label in seen:
+                    raise ValueError(f"{name} has label {label}, which is counted already")
+                seen.add(int(label))
+            whole = isinstance(low, Integral) and isinstance(high, Integral)
+            if not (whole and 0 <= low <= high and low <= len(labels)):
                 raise ValueError(
-                    f"counts has label {unknown[0]!r}; labels are numbered 0 to {Y.shape[1] - 1}"
+                    f"{name} allows {low!r} to {high!r} of {len(labels)} labels; whole numbers, "
+                    "the first no larger than the second and the number of labels, are expected"
                 )
             found = Y[:, labels].sum(axis=1)
             wrong = np.flatnonzero((found < low) | (found > high))
             if wrong.size:
                 raise ValueError(
-                    f"counts allows {low} to {high} of the labels {labels}, but row {wrong[0]} of "
+                    f"{name} allows {low} to {high} of the labels {labels}, but row {wrong[0]} of "
                     f"y has {found[wrong[0]]}; training labels must comply"
                 )
 

@@ -105,7 +105,7 @@ def best_labelling_of_all(
     return float(value[best]), y[best]
 
 
-@functools.cache
+@functools.lru_cache(8)
 def _labellings(states: tuple[int, ...]) -> np.ndarray:
     """(number, n) all labellings of nodes with so many states."""
     return np.indices(states, np.int32).reshape(len(states), -1).T.copy()

@@ -34,9 +34,10 @@ def choose_solver(
 def oracle_seconds(problem: Any, examples: int = 5) -> float:
     """Median time of the oracle at w = 0."""
     w, y, times = np.zeros(problem.dim), np.zeros(problem.longest, np.int32), []
+    work = problem.new_work()
     for i in range(min(examples, problem.n)):
         start = time.perf_counter()
-        problem.argmax(w, i, None, y)
+        problem.argmax(w, i, work, y)
         times.append(time.perf_counter() - start)
         problem.forget(i, y)
     return float(np.median(times))

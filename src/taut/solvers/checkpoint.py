@@ -15,6 +15,7 @@ import numpy as np
 
 from taut._atomic import atomic_write
 from taut.solvers.best import Best
+from taut.solvers.solution import HISTORY
 
 FORMAT = "taut checkpoint 2"
 
@@ -69,6 +70,8 @@ class Checkpoint:
                 score=float(header["score"]),
                 checks_since=int(header["checks_since"]),
             )
+            if any(len(row) != len(HISTORY.names or ()) for row in best.rows):
+                raise ValueError("rows of another length")
         except Exception as error:  # a damaged archive raises nearly anything
             raise self._damaged("it cannot be read") from error
         for name, expected in self.identity.items():

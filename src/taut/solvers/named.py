@@ -1,5 +1,6 @@
 """Solvers by name, for estimators and the command line."""
 
+import difflib
 from dataclasses import replace
 from typing import Any
 
@@ -38,43 +39,64 @@ FACTOR_SOLVERS: dict[str, type[FactorSolver]] = {
 }
 
 
+# Of estimators that have no rho: their models are not graphs.
+NO_GRAPH = object()
+
+
+def is_without_inference(solver: Any) -> bool:
+    return isinstance(solver, FactorSolver) or (
+        isinstance(solver, str) and solver in FACTOR_SOLVERS
+    )
+
+
 def named_solver(
     solver: Any,
     problem: Any,
     averaging: bool,
     *,
-    rho: float | None = None,
+    rho: Any = NO_GRAPH,
     temperature: float = 0.0,
 ) -> BCFW | FrankWolfe | FactorSolver:
     """The solver of this name, or the solver itself; "auto" chooses by the problem.
 
     Estimators of graphs have ``rho``; those with a ``temperature`` are trained without inference.
     """
-    if rho is not None and (isinstance(solver, FactorSolver) or solver in FACTOR_SOLVERS):
-        return _factor_solver(solver, averaging, rho, temperature)
-    names = [*SOLVERS, *(FACTOR_SOLVERS if rho is not None else ())]
-    if temperature > 0:
-        raise ValueError(
-            f"solver={solver!r} has no temperature; expected one of "
-            f"{', '.join(map(repr, FACTOR_SOLVERS))}, or such an object"
-        )
-    if isinstance(solver, str):
-        if solver == "auto":
-            return choose_solver(problem, averaging=averaging, rho=rho)
-        if solver not in SOLVERS:
+    has_rho = rho is not NO_GRAPH
+    if is_without_inference(solver):
+        if not has_rho:
             raise ValueError(
-                f'solver={solver!r}; expected "auto", '
-                f"{', '.join(map(repr, names))}, or a solver object"
+                f"solver={solver!r} is for graphs (GraphSVM, GraphCRF, MultilabelSVM); this model "
+                f"has exact and fast inference: use {_listed(['auto', *SOLVERS])}"
             )
-        chosen = SOLVERS[solver]
-    elif isinstance(solver, BCFW | FrankWolfe):
-        chosen = solver
-    else:
+        return _factor_solver(solver, averaging, rho, temperature)
+    names = (
+        [*FACTOR_SOLVERS]
+        if temperature > 0
+        else ["auto", *SOLVERS, *(FACTOR_SOLVERS if has_rho else ())]
+    )
+    if isinstance(solver, str) and solver not in names:
+        close = difflib.get_close_matches(solver.lower(), names, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"solver={solver!r}; expected {_listed(names)}, or a solver object{hint}")
+    if isinstance(solver, type):
+        raise TypeError(f"solver={solver.__name__} is a class; make one: {solver.__name__}()")
+    if temperature > 0:
+        raise TypeError(
+            f"solver={solver!r} has no temperature; expected {_listed(names)}, or such an object"
+        )
+    if solver == "auto":
+        return choose_solver(problem, averaging=averaging, rho=rho if has_rho else None)
+    chosen = SOLVERS[solver] if isinstance(solver, str) else solver
+    if not isinstance(chosen, BCFW | FrankWolfe):
         raise TypeError(f"solver={solver!r}; a name or a solver object such as BCFW is expected")
     return replace(chosen, averaging=True) if averaging else chosen
 
 
-def _factor_solver(solver: Any, averaging: bool, rho: float, temperature: float) -> FactorSolver:
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _factor_solver(solver: Any, averaging: bool, rho: Any, temperature: float) -> FactorSolver:
     if averaging:
         raise ValueError(
             f"averaging=True is for solvers with an oracle; solver={solver!r} returns its last "
@@ -82,4 +104,10 @@ def _factor_solver(solver: Any, averaging: bool, rho: float, temperature: float)
         )
     if isinstance(solver, str):
         return FACTOR_SOLVERS[solver](rho=rho, temperature=temperature)
-    return replace(solver, temperature=temperature) if temperature > 0 else solver
+    if solver.temperature not in (0.0, temperature):
+        raise ValueError(
+            f"the solver has temperature {solver.temperature:g}, the estimator {temperature:g}; "
+            "give it to the estimator: GraphCRF(temperature=..., loss_augmented=True) is the one "
+            "with a margin"
+        )
+    return replace(solver, temperature=temperature)

@@ -104,6 +104,7 @@ class Run(AnyRun):
         """
         if keep not in ("dual", "primal"):
             raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+        check_has_state(earlier)
         if not hasattr(earlier.state, "ell"):
             raise ValueError(
                 f"the earlier run, {describe(earlier.solver)}, kept marginals that need not agree, "
@@ -321,6 +322,14 @@ def shrink_toward_truth(problem, state, rho, n_blocks):
                     corners.alpha[slot] += 1.0 - rho
                 corners.before[slot] = corners.alpha[slot]
                 slot = corners.following[slot]
+
+
+def check_has_state(earlier: Solution) -> None:
+    if earlier.state is None:
+        raise ValueError(
+            "this solution has weights but no dual point (it was loaded from a file), so there is "
+            "nothing to start from; start cold"
+        )
 
 
 def with_more_room(state: State) -> State:

@@ -8,7 +8,7 @@ import numpy as np
 
 HISTORY = np.dtype(
     [
-        ("passes", "f8"),  # block steps / n
+        ("passes", "f8"),  # over all blocks
         ("seconds", "f8"),
         ("oracle_calls", "i8"),
         ("primal", "f8"),
@@ -55,7 +55,8 @@ class Status(Enum):
 class Solution:
     """Weights with their certificate.
 
-    ``primal`` is the objective at ``w``, ``dual`` a proved lower bound on the best possible
+    ``primal`` is the objective at ``w``, or an upper bound on it where inference is approximate or
+    there is none; ``dual`` a proved lower bound on the best possible
     objective, so the objective can be improved by at most ``gap``. ``relative_gap`` divides it by
     the objective at w = 0. ``history`` is a record array with one row per certificate.
     """

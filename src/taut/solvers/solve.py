@@ -94,6 +94,10 @@ def solve(
     return loop.run_to_end(warm_start)
 
 
+def _temperature(solver: Any) -> float:
+    return getattr(solver, "temperature", 0.0)
+
+
 def is_number(value: Any) -> bool:
     return isinstance(value, Real)
 
@@ -187,7 +191,8 @@ class _Loop:
             same_box
             and earlier.C == run.C
             and earlier.n_examples == run.n
-            and earlier.certifies == run.certifies
+            and bool(earlier.certifies) == bool(run.certifies)
+            and _temperature(earlier.solver) == _temperature(run.solver)
         )
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -223,7 +228,7 @@ class _Loop:
         run, best = self.run, self.best
         certificate = certificate or run.certify()
         best.begin_check()
-        if self._is_soft:
+        if self._returns_later() and self.validate is None:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
         score = self._score(run.state.w)
         best.note(certificate)
@@ -270,6 +275,15 @@ class _Loop:
             return other > score
         return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)
 
+    def _returns_later(self) -> bool:
+        """Whether the weights of this check are wanted whatever their bound.
+
+        Where bounds are loose at first, w = 0 may have the lowest for long, and is no model.
+        """
+        if self._is_soft:
+            return True
+        return len(self.best.rows) == 1 and isinstance(self.run.solver, FactorSolver)
+
     @property
     def _is_soft(self) -> bool:
         """Whether the tolerance is about the soft gap, because the solver closes no other."""
@@ -299,7 +313,7 @@ class _Loop:
             )
         soft_gap = best.rows[-1][SOFT_GAP]
         if self._is_soft and run.is_soft_final and soft_gap <= self.tol * self.scale:
-            return Status.SOFT_CONVERGED
+            return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED
         if self._is_within_tol(best.primal):
             return Status.CONVERGED
         if self.validate is not None:

@@ -52,6 +52,7 @@ from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly
 from taut.solvers.factorwise.options import FactorSolver, is_real
 from taut.solvers.factorwise.state import STEPS, VISITS, FactorState, move_edge, move_node, view_of
 from taut.solvers.sampling import draw
+from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,
@@ -131,6 +132,17 @@ def count_as_visited(state: FactorState) -> None:
     """Whatever weights and marginals are given count as the mean over one pass."""
     state.count[VISITS] = len(state.share)
     state.share[:] = 1.0 / len(state.share)
+
+
+def keep_free_variables(state: FactorState, earlier: Solution, C: float) -> None:
+    """Messages as they were, and weights too if they are those of this solver and this C."""
+    before = earlier.state
+    if not isinstance(before, FactorState):
+        return
+    state.delta[:] = before.delta
+    if before.share.size and earlier.C == C:
+        state.v[:], state.w[:], state.share[:] = before.v, before.w, before.share
+        state.count[VISITS] = before.count[VISITS]
 
 
 # --- one example ---------------------------------------------------------------------------------

@@ -1,20 +1,21 @@
 """Updates of multipliers and penalty, between passes.
 
 The direct step nu += B mu / rho is a proximal-point step if the inner problem was solved. After a
-pass or two it is not, and from a point far from the inner optimum the steps may cycle for ever: the
-more so the weaker the penalty. Their length is therefore judged: it is cut to a quarter when
-the updates from one power of two to the next were no better, by penalties and by what block steps
-gained in between, than those before. Once short enough, they are gradient steps that converge.
+pass or two it may be far from it, and then the steps can cycle for ever, the more so the weaker the
+penalty. Their length is therefore judged: it is halved when, over the updates from one power of two
+to the next, block steps still gained as much as the penalties amount to, and the two together did
+not fall. Once the inner problem is solved well enough between updates, the length stays.
 """
 
 import numpy as np
 
 from taut._compile import compiled
 from taut.solvers.factorwise.state import (
-    EARLIER_MERIT,
+    EARLIER,
+    GAINED,
     JOINED,
     LENGTH,
-    MERIT,
+    PENALISED,
     PROGRESS,
     RHO,
     UPDATES,
@@ -23,9 +24,11 @@ from taut.solvers.factorwise.state import (
     view_of,
 )
 
-# After so many updates their length is judged: what is progress, and what happens without.
+# After so many updates their length is judged.
 FIRST_JUDGED = 16
-ENOUGH, SHORTER = 0.7, 0.25
+# Gains beyond this fraction of the penalties say that the inner problem is not solved; sums beyond
+# that fraction of the ones before, that things do not get better.
+UNSOLVED, NO_BETTER = 0.5, 0.7
 
 
 @compiled
@@ -62,7 +65,8 @@ def take_direct_step(view: View, frozen: np.ndarray) -> None:
     """Move all multipliers, by a length that has proved itself."""
     state, rules = view.state, view.rules
     state.count[UPDATES] += 1
-    state.total[MERIT] += state.total[PROGRESS] + penalties(frozen)
+    state.total[GAINED] += state.total[PROGRESS]
+    state.total[PENALISED] += penalties(frozen)
     state.total[PROGRESS] = 0.0
     updates = int(state.count[UPDATES])
     if updates & (updates - 1) == 0:  # a power of two
@@ -74,14 +78,14 @@ def take_direct_step(view: View, frozen: np.ndarray) -> None:
 
 
 def _judge(total: np.ndarray, updates: int) -> None:
-    """Shorten the step if the later half of all updates was no better than the one before it.
-
-    Edges that join a working set are allowed to make things worse.
-    """
-    merit = float(total[MERIT]) / max(updates // 2, 1)
-    if updates >= FIRST_JUDGED and total[JOINED] == 0 and merit > ENOUGH * total[EARLIER_MERIT]:
-        total[LENGTH] *= SHORTER
-    total[EARLIER_MERIT], total[MERIT], total[JOINED] = merit, 0.0, 0.0
+    """Halve the step if the later half of all updates cycled; new edges may make things worse."""
+    mean = float(total[GAINED] + total[PENALISED]) / max(updates // 2, 1)
+    unsolved = total[GAINED] > UNSOLVED * total[PENALISED]
+    no_better = mean > NO_BETTER * total[EARLIER]
+    if updates >= FIRST_JUDGED and unsolved and no_better and total[JOINED] == 0:
+        total[LENGTH] *= 0.5
+    total[EARLIER] = mean
+    total[GAINED] = total[PENALISED] = total[JOINED] = 0.0
 
 
 def set_penalty(state: FactorState, rho: float) -> None:

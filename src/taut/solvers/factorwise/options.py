@@ -1,7 +1,7 @@
 """What the solvers without inference have in common: penalty, temperature, order, step."""
 
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ class FactorSolver:
     (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
     with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
     few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1 with a
-    temperature, where a run starts in the middle of all simplices.
+    temperature, where a run starts in the middle of all simplices. Multipliers rest meanwhile.
     """
 
     rho: float = 1.0
@@ -59,7 +59,7 @@ class FactorSolver:
 
     def _check_passes(self, name: str) -> None:
         value = getattr(self, name)
-        if not isinstance(value, int) or value < 1:
+        if type(value) is bool or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name}={value!r}; a whole number of passes, at least 1")
 
     def check_example_order(self) -> None:

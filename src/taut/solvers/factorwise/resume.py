@@ -6,6 +6,7 @@ import numpy as np
 
 from taut.solvers.best import Best
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
+from taut.solvers.factorwise.state import LENGTH, RHO
 from taut.solvers.resume import Damaged, check_weights
 from taut.solvers.sampling import set_all_gaps
 
@@ -31,32 +32,43 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
         if marginals.min(initial=0.0) < -ROUNDING or np.any(abs(sums - 1.0) > ROUNDING):
             raise damaged(f"array {name} does not hold distributions")
     _check_counts(arrays["chosen"], factors, damaged)
-    if not arrays["total"][0] > 0:
-        raise damaged("the penalty is not positive")
+    total, count = arrays["total"], arrays["count"]
+    if not (total[RHO] > 0 and 0 < total[LENGTH] <= 1 and count.min() >= 0):
+        raise damaged("a penalty, a step length or a counter that no run has")
     for name, array in current.items():
         if not name.startswith(("sampler.kind", "sampler.tree")):
             array[...] = arrays[name]
-    tree = state.sampler.tree
-    leaves = tree.size // 2
-    blocks = len(state.sampler.permutation)
-    set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
-    delta = state.delta.copy()
+    v, delta = state.v.copy(), state.delta.copy()
     check_weights(run, damaged)
-    if not np.allclose(
-        delta, state.delta, rtol=1e-6, atol=1e-9 * (1.0 + abs(delta).max(initial=0))
-    ):
+    rounding = 1e-9 * (1.0 + np.abs(delta).max(initial=0.0))
+    if not np.allclose(delta, state.delta, rtol=1e-6, atol=rounding):
         raise damaged("messages and dual point do not belong together")
-    v = state.v.copy()
-    now = run.certify()
+    _recertify(run, best)
     # Certifying computes them afresh; their rounding is part of the run.
     state.v[:], state.delta[:] = v, delta
-    best.w = state.w.copy()
-    best.primal, best.dual, best.lowest = now.primal, now.dual, now.primal
+    if state.lower.size:
+        np.clip(v, state.lower, state.upper, out=state.w)
+    tree = state.sampler.tree
+    leaves, blocks = tree.size // 2, len(state.sampler.permutation)
+    set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
+
+
+def _recertify(run: Any, best: Best) -> None:
+    """The best weights get the bound that the present messages prove of them.
+
+    Unless they were chosen by a score, the present weights take their place if theirs is lower.
+    """
+    now = run.certify()
+    then = run.upper_bound(best.w)
+    best.primal, best.dual, best.lowest = then, now.dual, min(now.primal, then)
+    if best.score == -np.inf and now.primal <= then:
+        best.w, best.primal, best.returned = run.state.w.copy(), now.primal, "last"
 
 
 def _check_counts(chosen: np.ndarray, factors: Any, damaged: Damaged) -> None:
     outside = chosen.min(initial=0.0) < -ROUNDING or chosen.max(initial=0.0) > 1.0 + ROUNDING
-    sums = np.add.reduceat(chosen, factors.count_at[:-1]) if len(factors.low) else np.zeros(0)
+    factor = np.repeat(np.arange(len(factors.low)), np.diff(factors.count_at))
+    sums = np.bincount(factor, chosen, minlength=len(factors.low))
     slack = ROUNDING * (1.0 + sums)
     if outside or np.any(sums < factors.low - slack) or np.any(sums > factors.high + slack):
         raise damaged("array chosen does not satisfy the count factors")

@@ -8,9 +8,10 @@ from taut._compile import freeze
 from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
-from taut.solvers.factorwise.certificate import bracket, measure, new_witness
-from taut.solvers.factorwise.dlpw import count_as_visited
+from taut.solvers.factorwise.certificate import bracket, measure
+from taut.solvers.factorwise.dlpw import count_as_visited, keep_free_variables
 from taut.solvers.factorwise.gdmm import enlarge_working_set
+from taut.solvers.factorwise.lower_bound import compile_lower_bound, new_witness
 from taut.solvers.factorwise.multipliers import (
     penalties,
     set_penalty,
@@ -20,7 +21,9 @@ from taut.solvers.factorwise.multipliers import (
 from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.resume import resume, saved_arrays
 from taut.solvers.factorwise.state import (
+    EMPTY,
     LENGTH,
+    PROGRESS,
     RHO,
     FactorState,
     Rules,
@@ -73,8 +76,8 @@ class FactorRun(AnyRun):
             C=C,
             temperature=float(solver.temperature),
             step=int(solver.step),
-            by_example=solver.by_example,
-            norm=float(degree + self.graph.nodes.width),
+            # Without entropy, count factors leave no more than 1 / L_d = 1 / rho.
+            norm=np.inf if len(self.factors.low) else float(degree + self.graph.nodes.width),
         )
         self.view = View(self.graph, self.factors, self.importance, rules, self.state)
         self.frozen = freeze(self.view, view_of)
@@ -105,6 +108,7 @@ class FactorRun(AnyRun):
         rebuild(self.view, self.frozen)
         if self.solver.has_free_weights:
             count_as_visited(self.state)
+            keep_free_variables(self.state, earlier, self.C)
 
     def rebuild(self) -> None:
         """Recompute weights and messages from marginals and multipliers, where they follow."""
@@ -112,15 +116,17 @@ class FactorRun(AnyRun):
             rebuild(self.view, self.frozen)
 
     def compile(self) -> None:
-        """Run every kernel once, so that compilation is not counted as training."""
+        """Run every kernel on nothing, so that compilation is not counted as training."""
         make_ready()
         if self.solver.has_working_set:
             enlarge_working_set.make_ready()
-        self._block_steps(0)
-        state = self.state
+        self.solver.move(self.frozen, 0)
+        state, nothing = self.state, np.zeros(0)
         update_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
-        penalties(self.frozen)
-        self.certify()
+        empty = freeze(EMPTY, view_of)
+        penalties(empty)
+        measure(empty, nothing, nothing, nothing)
+        compile_lower_bound(empty)
 
     # --- moving -------------------------------------------------------------------------------
 
@@ -139,6 +145,7 @@ class FactorRun(AnyRun):
         rho = float(state.total[RHO])
         if rho > solver.rho:
             set_penalty(state, max(TIGHTEN * rho, solver.rho))
+            state.total[PROGRESS] = 0.0
         elif solver.inner_passes and passes % solver.inner_passes == 0:
             take_direct_step(self.view, self.frozen)
         if solver.order == Order.GAP and passes % 2 == 0:
@@ -184,13 +191,20 @@ class FactorRun(AnyRun):
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         """The objective at w = 0, delta = 0, example by example."""
-        at_zero = self.state._replace(
-            w=np.zeros(self.problem.dim), delta=np.zeros(len(self.state.delta))
-        )
-        view = self.view._replace(state=at_zero)
-        worst = np.zeros(self.n)
-        measure(freeze(view, view_of), worst, np.zeros(self.n), np.zeros(self.blocks))
-        return worst
+        zero = np.zeros(self.problem.dim)
+        return self._values(self.state._replace(w=zero, delta=np.zeros(len(self.state.delta))))
+
+    def upper_bound(self, w: np.ndarray) -> float:
+        """Of the objective at these weights, by the present messages."""
+        mean = float(self.importance @ self._values(self.state._replace(w=w))) / self.n
+        return 0.5 * float(w @ w) / (self.C * self.n) + mean
+
+    def _values(self, state: FactorState) -> np.ndarray:
+        """Of all examples, the sum over blocks beyond the truth's score."""
+        values = np.zeros(self.n)
+        view = freeze(self.view._replace(state=state), view_of)
+        measure(view, values, np.zeros(self.n), np.zeros(self.blocks))
+        return values
 
     @property
     def is_soft_final(self) -> bool:

@@ -28,7 +28,7 @@ from taut.structures.graphs.frozen import EXAMPLE
 # positions in FactorState.count
 STEPS, UPDATES, VISITS = 0, 1, 2
 # positions in FactorState.total
-RHO, PROGRESS, LENGTH, JOINED, MERIT, EARLIER_MERIT = range(6)
+RHO, PROGRESS, LENGTH, JOINED, GAINED, PENALISED, EARLIER = range(7)
 
 
 class Rules(NamedTuple):
@@ -37,7 +37,6 @@ class Rules(NamedTuple):
     C: float
     temperature: float
     step: int
-    by_example: bool  # visit all blocks of one example before those of the next
     norm: float  # |B|^2 on directions that sum to zero is at most this
 
 
@@ -123,7 +122,7 @@ def new_state(
         share=np.zeros(0),
         sampler=sampler,
         count=np.zeros(3, np.int64),
-        total=np.zeros(6),
+        total=np.zeros(7),
         scratch=new_scratch(graph, factors),
     )
 
@@ -171,17 +170,14 @@ _factors = Factors(
     edge_spread=np.zeros(0),
 )
 _empty = np.zeros(0)
-view_of = thawed_as(
-    View(
-        EXAMPLE,
-        _factors,
-        _empty,
-        Rules(1.0, 0.0, 0, True, 1.0),
-        new_state(
-            EXAMPLE, _factors, _empty, _empty, (_empty, _empty), new_sampler(Order.CYCLIC, 1, 0)
-        ),
-    )
+EMPTY = View(
+    EXAMPLE,
+    _factors,
+    _empty,
+    Rules(1.0, 0.0, 0, 1.0),
+    new_state(EXAMPLE, _factors, _empty, _empty, (_empty, _empty), new_sampler(Order.CYCLIC, 1, 0)),
 )
+view_of = thawed_as(EMPTY)
 
 
 # --- what follows from the marginals -------------------------------------------------------------

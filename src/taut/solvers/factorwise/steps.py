@@ -8,7 +8,7 @@ gradient g = theta_hat - 2 gamma mu. Three directions:
     projected  d = Proj((L mu + theta_hat) / (L + 2 gamma)) - mu       SDCA (Hu & Obozinski, alg. 2)
 
 The first two take the exact step  <g, d> / (C s |Phi d|^2 + |B d|^2 / rho + 2 gamma |d|^2), cut to
-stay in the simplex; the third the full step, because L bounds the curvature.
+stay in the simplex; that of the third comes out as 1, because L bounds the curvature.
 
 A count factor has no weights, and only its members' marginals p matter. Toward, it is a
 Frank-Wolfe step in those (Meshi's appendix D); otherwise the best p given the rest, a projection.

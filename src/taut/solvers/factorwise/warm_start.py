@@ -11,6 +11,7 @@ from typing import Any
 from taut._compile import compiled
 from taut.inference.local_polytope import make_consistent
 from taut.solvers.factorwise.state import RHO, FactorState, fill_truth
+from taut.solvers.run import check_has_state
 from taut.solvers.solution import Solution
 
 
@@ -18,6 +19,7 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
     """Put the marginals (and multipliers) of an earlier solution into ``run``."""
     if keep not in ("dual", "primal"):
         raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+    check_has_state(earlier)
     if run.problem.fingerprint() != earlier.fingerprint:
         raise ValueError(
             "warm_start: the training data or the loss differ from those of the earlier "

@@ -28,10 +28,15 @@ def packed_counts(
     if len(factors) != n:
         raise ValueError(f"counts lists the factors of {len(factors)} graphs, there are {n}")
     sizes, members, low, high = [0], [np.zeros(0, np.int32)], [], []
+    before = None
     for i, of_graph in enumerate(factors):
         here = slice(pointer[i], pointer[i + 1])
-        given = None if truth is None else np.asarray(truth[here])
-        _check(of_graph, i, states[here], given)
+        # All label sets share one list, which is checked once.
+        if of_graph is not before or not np.array_equal(states[here], states[: pointer[1]]):
+            _check(of_graph, i, states[here])
+        before = of_graph
+        if truth is not None:
+            _check_truth(of_graph, i, np.asarray(truth[here]))
         for nodes, fewest, most in of_graph:
             sizes.append(len(nodes))
             members.append(np.asarray(nodes, np.int32))
@@ -46,15 +51,13 @@ def packed_counts(
     )
 
 
-def _check(
-    factors: Sequence[CountFactor], i: int, states: np.ndarray, truth: np.ndarray | None
-) -> None:
+def _check(factors: Sequence[CountFactor], i: int, states: np.ndarray) -> None:
     try:
         check_counts(factors, states)
     except ValueError as error:
         raise ValueError(f"graph {i}: {error}") from None
     seen: set[int] = set()
-    for number, (nodes, low, high) in enumerate(factors):
+    for number, (nodes, _, _) in enumerate(factors):
         again = [int(node) for node in nodes if int(node) in seen]
         if again:
             raise ValueError(
@@ -62,10 +65,15 @@ def _check(
                 "already; a node belongs to at most one count"
             )
         seen.update(map(int, nodes))
-        if truth is not None and not low <= truth[list(nodes)].sum() <= high:
+
+
+def _check_truth(factors: Sequence[CountFactor], i: int, truth: np.ndarray) -> None:
+    for number, (nodes, low, high) in enumerate(factors):
+        found = truth[list(nodes)].sum()
+        if not low <= found <= high:
             raise ValueError(
                 f"graph {i}: counts[{number}] allows {low} to {high} nodes in state 1, but the "
-                f"truth has {truth[list(nodes)].sum()}; training labels must satisfy the counts"
+                f"truth has {found}; training labels must satisfy the counts"
             )
 
 
