@@ -127,6 +127,7 @@ class FactorRun(AnyRun):
         penalties(empty)
         measure(empty, nothing, nothing, nothing)
         compile_lower_bound(empty)
+        self.rebuild()  # of a start that is not the truth
 
     # --- moving -------------------------------------------------------------------------------
 
