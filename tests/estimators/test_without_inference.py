@@ -8,7 +8,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from taut import AugmentedLagrangian, Graph, GraphCRF, GraphSVM, MultilabelSVM
+from taut import (
+    IDAL,
+    AugmentedLagrangian,
+    ChainSVM,
+    Graph,
+    GraphCRF,
+    GraphSVM,
+    MultilabelSVM,
+)
 from taut.solvers import Status
 
 SQUARE = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
@@ -167,18 +175,53 @@ def test_a_warm_start_goes_from_an_oracle_to_no_inference():
         ),
         (GraphSVM(solver="idal", rho=-1), "rho=-1; the penalty"),
         (GraphSVM(solver="idal", rho="1"), "rho='1'; the penalty"),
-        (GraphSVM(solver="soft"), "\"auto\", .*'soft-bcfw'"),
+        (GraphSVM(solver="soft_bcfw"), "'auto', .* did you mean 'soft-bcfw'"),
+        (GraphSVM(solver="idal", rho=None), "rho=None; the penalty"),
+        (GraphSVM(solver=IDAL(temperature=1.0)), "the solver has temperature 1, the estimator 0"),
+        (ChainSVM(solver="idal"), "solver='idal' is for graphs"),
         (GraphSVM(solver="idal", averaging=True), "averaging=True is for solvers with an oracle"),
         (GraphCRF(temperature=0.0), "temperature=0.0; a positive number .* GraphSVM"),
         (GraphCRF(temperature=-1), "temperature=-1; a positive number"),
-        (GraphCRF(solver="bcfw"), "solver='bcfw' has no temperature; expected one of 'soft-bcfw'"),
+        (
+            GraphCRF(solver="bcfw"),
+            "solver='bcfw'; expected 'soft-bcfw', .* did you mean 'soft-bcfw'",
+        ),
         (GraphCRF(C=0.0), "C=0.0; it must be a positive number"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else type(value).__name__,
 )
 def test_options_that_make_no_sense_are_refused(estimator, message):
     with pytest.raises(ValueError, match=message):
-        estimator.fit(GRAPHS, LABELS)
+        estimator.fit([x for x, _ in GRAPHS] if isinstance(estimator, ChainSVM) else GRAPHS, LABELS)
+
+
+def test_inference_is_that_of_prediction():
+    """Alpha-expansion proves nothing, so it could not train; here it need not."""
+    options = dict(C=0.5, solver="idal", attractive=True, random_state=0)
+    clf = GraphSVM(**options, inference="expansion").fit(GRAPHS, LABELS)
+    exact = GraphSVM(**options).fit(GRAPHS, LABELS)
+    np.testing.assert_array_equal(clf.w_, exact.w_)
+    # Of two labels an expansion move is the best of all labellings.
+    np.testing.assert_array_equal(clf.predict(GRAPHS), exact.predict(GRAPHS))
+
+
+@pytest.mark.parametrize("inference", ["lp", "message-passing", "exhaustive"])
+def test_every_inference_has_an_automatic_solver(inference):
+    clf = GraphSVM(C=0.01, tol=0.1, inference=inference).fit(GRAPHS[:3], LABELS[:3])
+    assert clf.inference_ == inference
+
+
+def test_stopped_early_it_returns_weights_that_are_not_zero():
+    clf = GraphSVM(solver="augmented-lagrangian", C=10.0, max_passes=10, tol=0.0)
+    with pytest.warns(ConvergenceWarning, match="or try another rho"):
+        clf.fit(GRAPHS, LABELS)
+    assert clf.w_.any()
+
+
+def test_going_on_automatically_does_not_mean_without_inference():
+    clf = GraphSVM(C=0.5, solver="idal", warm_start=True).fit(GRAPHS, LABELS)
+    with pytest.raises(ValueError, match="cannot start from them; the other way round works"):
+        clf.set_params(solver="auto").fit(GRAPHS, LABELS)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -215,8 +258,8 @@ def label_score(clf, x, y):
     ("counts", "message"),
     [
         ([([0, 1], 1, 1)], "allows 1 to 1 of the labels .0, 1., but row"),
-        ([([0, 7], 0, 2)], "counts has label 7; labels are numbered 0 to 2"),
-        ([([0, 1], 0, 2), ([1, 2], 0, 2)], "node 1, which another one counts"),
+        ([([0, 7], 0, 2)], "counts.0. has label 7; labels are numbered 0 to 2"),
+        ([([0, 1], 0, 2), ([1, 2], 0, 2)], "counts.1. has label 1, which is counted already"),
         (3, "a list of .label numbers, low, high. is expected"),
         ([(0, 1)], "a list of .label numbers, low, high. is expected"),
     ],

@@ -377,3 +377,32 @@ def test_the_best_weights_on_held_out_data_are_returned(solver):
     solution = solve(PROBLEMS["loops of two types"], solver, C=C, tol=0, validate=score, patience=2)
     assert solution.status is Status.NO_BETTER_SCORE
     np.testing.assert_array_equal(solution.w, seen[0])
+
+
+@pytest.mark.parametrize("solver", [AugmentedLagrangian(rho=300.0), IDAL(rho=300.0)], ids=repr)
+def test_a_very_weak_penalty_takes_long_but_gets_there(solver):
+    """Steps of multipliers are shortened where they cycle; elsewhere they must not die out."""
+    which = "loops of two types"
+    solution = solve(PROBLEMS[which], solver, C=C, tol=1e-4, max_passes=30_000)
+    assert solution.status is Status.CONVERGED
+    optimum = hard_optimum(which, C).value
+    assert solution.dual - 1e-8 <= optimum <= solution.primal + 1e-8
+
+
+def test_another_temperature_is_another_problem_however_close():
+    which = "loops of two types"
+    hot = solve(PROBLEMS[which], IDAL(temperature=100.0004), C=C, tol=1e-9)
+    other = solve(PROBLEMS[which], IDAL(temperature=100.0), C=C, tol=1e-9, warm_start=hot)
+    optimum = hard_optimum(which, C, 100.0).value
+    # What clarabel leaves of values of this size.
+    assert other.dual <= optimum + 1e-6 * optimum <= other.primal + 2e-6 * optimum
+
+
+def test_weights_chosen_by_a_score_keep_their_bound():
+    scores = iter(range(0, -1000, -1))
+    solution = solve(
+        PROBLEMS["loops of two types"], SoftBCFW(check_every=1), C=C, tol=1e-4,
+        validate=lambda w: next(scores), patience=3,
+    )  # fmt: skip
+    assert np.isfinite(solution.primal)
+    assert solution.returned == "earlier"

@@ -29,6 +29,7 @@ class Checkpoint:
             "format": FORMAT,
             "training data or loss": run.problem.fingerprint(),
             "solver": repr(run.solver),
+            "relaxation": run.certifies,
             "C": run.C,
             "bounds": _bounds_print(run.state),
         }

@@ -111,6 +111,12 @@ class Run(AnyRun):
                 f"so {describe(self.solver)} cannot start from them; the other way round works. "
                 "Start cold, or go on with a solver without inference"
             )
+        if earlier.certifies != self.certifies:
+            ours, theirs = self.certifies or "exact problem", earlier.certifies or "exact problem"
+            raise ValueError(
+                f"warm_start: the earlier solution is of the {theirs}, this run of the {ours}; use "
+                "the same inference, or start cold"
+            )
         n_before = len(earlier.state.ell)
         if n_before > self.n or self.problem.fingerprint(n_before) != earlier.fingerprint:
             raise ValueError(

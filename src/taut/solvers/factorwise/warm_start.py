@@ -35,7 +35,8 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
         if not run.solver.inner_passes and not run.solver.has_free_weights:
             state.nu[:] = 0.0
     else:
-        _take_block_images(run, before, earlier.solver.keeps_alpha)
+        remembers = earlier.solver.keeps_alpha and not earlier.certifies
+        _take_block_images(run, before, remembers)
     if keep == "primal" and earlier.C < run.C:
         share = earlier.C / run.C
         for name, truth in zip(("node", "edge", "chosen"), truths, strict=True):
@@ -44,11 +45,11 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
             mixed += (1.0 - share) * truth
 
 
-def _take_block_images(run: Any, before: Any, keeps_alpha: bool) -> None:
-    """From the state of a solver with an oracle."""
+def _take_block_images(run: Any, before: Any, remembers: bool) -> None:
+    """From the state of a solver with an oracle, which may remember labellings."""
     problem, factors, state = run.problem, run.factors, run.state
     corners = before.corners
-    if keeps_alpha and not problem.relaxed:
+    if remembers:
         _mix_labellings(
             run.graph, factors, corners.head, corners.following, corners.alpha, corners.label_at,
             corners.labels, state.node, state.edge,

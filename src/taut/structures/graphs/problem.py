@@ -290,7 +290,7 @@ class GraphProblem(GraphFields):
             *edges.basis,
             nodes.bias_at,
             *problem.arrays.counts.of_first(n),
-            np.array([problem.width, problem.dim, problem.relaxed]),
+            np.array([problem.width, problem.dim]),
         ):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()
