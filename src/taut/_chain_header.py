@@ -23,7 +23,9 @@ LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
-NOT_PACKED = ("w", "state", "history", "status", "solver")
+# Chains are trained with an oracle: nothing of theirs is soft.
+NOT_PACKED = ("w", "state", "history", "status", "solver", "soft_gap", "violation")
+COLUMNS = tuple(name for name in HISTORY.names or () if name not in NOT_PACKED)
 
 
 # --- single values ------------------------------------------------------------------------------
@@ -145,7 +147,8 @@ def packed_solution(solution: Solution) -> dict[str, Any]:
         "status": solution.status.name,
         "solver": describe(solution.solver),
         "history": [
-            [value if np.isfinite(value) else None for value in row.tolist()] for row in history
+            [value if np.isfinite(value) else None for value in row.tolist()[: len(COLUMNS)]]
+            for row in history
         ],
     }
 
@@ -168,10 +171,10 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
 
 
 def _history_row(row: Any) -> tuple[float, ...]:
-    assert HISTORY.names is not None
-    if not isinstance(row, list) or len(row) != len(HISTORY.names):
-        raise ValueError(f"its history has the row {short(row)}, not {len(HISTORY.names)} numbers")
-    return tuple(
+    if not isinstance(row, list) or len(row) != len(COLUMNS):
+        raise ValueError(f"its history has the row {short(row)}, not {len(COLUMNS)} numbers")
+    values = [
         count(value) if name == "oracle_calls" else np.nan if value is None else number(value)
-        for name, value in zip(HISTORY.names, row, strict=True)
-    )
+        for name, value in zip(COLUMNS, row, strict=True)
+    ]
+    return *values, np.nan, np.nan

@@ -142,7 +142,7 @@ def test_bad_input(iris):
         MulticlassSVM(bounds=(1, 0)).fit(X, y)
     with pytest.raises(ValueError, match="solver='newton'; expected"):
         MulticlassSVM(solver="newton").fit(X, y)
-    with pytest.raises(TypeError, match="a name, BCFW or FrankWolfe"):
+    with pytest.raises(TypeError, match="a name or a solver object"):
         MulticlassSVM(solver=3).fit(X, y)
     with pytest.raises(ValueError, match="warm_start='yes'; expected one of"):
         MulticlassSVM(warm_start="yes").fit(X, y)

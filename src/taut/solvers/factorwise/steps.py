@@ -30,6 +30,7 @@ from taut.structures.graphs.blocks import (
     clip_node,
     combine_edge,
     combine_node,
+    combine_two_cells,
     push_edge,
     push_node,
     score_edge,
@@ -151,6 +152,36 @@ def visit_node(view, t):
     return gap
 
 
+@compiled(inline=True)
+def swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, messages):
+    """The pairwise step on an edge: only two cells of its table change, and what depends on them.
+
+    Scratch memory has the gradient; ``norm`` is C s |features|^2.
+    """
+    theta, c = state.scratch.theta, state.scratch.c
+    k, other = best // n_v, best % n_v
+    k_from, other_from = worst // n_v, worst % n_v
+    n_u = messages.size - n_v
+    size = combine_two_cells(edges, number, k, other, k_from, other_from, c)
+    per_rho = 1.0 / state.total[RHO]
+    differ = (k != k_from) + (other != other_from)
+    gain, most = theta[best] - theta[worst], mu[worst]
+    curvature = norm * squares(c[:size]) + 2.0 * differ * per_rho + 4.0 * rules.temperature
+    step = exact_step(gain, curvature, most)
+    state.total[PROGRESS] += weight * step * (gain - 0.5 * step * curvature)
+    push_edge(edges, number, c[:size], -rules.C * weight * step, state.v)
+    if state.lower.size > 0:
+        clip_edge(edges, number, size, state.v, state.lower, state.upper, state.w)
+    mu[best] += step
+    mu[worst] -= step
+    if k != k_from:
+        messages[k] += step * per_rho
+        messages[k_from] -= step * per_rho
+    if other != other_from:
+        messages[n_u + other] += step * per_rho
+        messages[n_u + other_from] -= step * per_rho
+
+
 @apart(FROZEN, INDEX)
 def visit_edge(view, e):
     """One step on edge e; returns the block's gap, weighted."""
@@ -168,10 +199,12 @@ def visit_edge(view, e):
     best, worst, gap = best_and_worst(theta, mu, rules.temperature)
     weight = view.importance[factors.owner[factors.node_at.size - 1 + e]]
     gap *= weight
-    if best == worst and rules.step == 1:
-        return gap
     scale, per_rho = rules.C * weight, 1.0 / state.total[RHO]
     norm = scale * factors.edge_norm[number]
+    if rules.step == 1:
+        if best != worst and worst >= 0:  # scores that are not numbers leave it at -1
+            swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, messages)
+        return gap
     bound = norm * factors.edge_spread[edges.type[number]] + max(n_u, n_v) * per_rho
     gain, most = write_direction(rules.step, theta, mu, rules.temperature, bound, best, worst, d)
     size = combine_edge(edges, number, n_v, d, scratch.c)

@@ -90,6 +90,22 @@ def combine_edge(edges, number, n_v, d, c):
 
 
 @compiled(inline=True)
+def combine_two_cells(edges, number, k, other, k_from, other_from, c):
+    """The same for a change of +1 in cell (k, other) and -1 in cell (k_from, other_from)."""
+    kind, basis, width = edges.type[number], edges.basis, edges.width
+    size = basis.size[kind]
+    for b in range(size):
+        c[b] = 0.0
+    start = kind * width * width
+    cell, cell_from = start + k * width + other, start + k_from * width + other_from
+    for position in range(basis.pointer[cell], basis.pointer[cell + 1]):
+        c[basis.number[position]] += basis.value[position]
+    for position in range(basis.pointer[cell_from], basis.pointer[cell_from + 1]):
+        c[basis.number[position]] -= basis.value[position]
+    return size
+
+
+@compiled(inline=True)
 def _combine_cells(basis, cell, d, c, size, first):
     if first:
         for b in range(size):
