@@ -1,5 +1,6 @@
 """What GraphSVM and GraphCRF share: graphs to problems and back."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from taut.losses import checked_weights
 from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
 
 
-class GraphEstimator(StructuredEstimator):
+class GraphEstimator(StructuredEstimator, ABC):
     """Training and prediction; subclasses have the options and say what a mistake costs.
 
     Beside those of :class:`StructuredEstimator` they store pairwise, unary, attractive, inference,
@@ -26,11 +27,11 @@ class GraphEstimator(StructuredEstimator):
     _labels: NodeLabels
     _graph_model: GraphModel
 
+    @abstractmethod
     def _costs(
         self, truth: np.ndarray, stacked: StackedGraphs, node_labels: NodeLabels
     ) -> np.ndarray:
         """(node types, K, K) cost of mistakes."""
-        raise NotImplementedError
 
     def _is_normalized(self) -> bool:
         """Whether the loss of a graph is divided by its weight."""

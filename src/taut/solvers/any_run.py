@@ -78,12 +78,9 @@ class AnyRun(ABC):
     def worst_losses(self, cold: bool) -> np.ndarray:
         """The objective at w = 0, example by example."""
 
-    def average_point(self) -> Point | None:
+    def certified_average(self) -> tuple[Point, Certificate] | None:
         """The average of the iterates, if the solver keeps one."""
         return None
-
-    def certify_average(self, point: Point) -> Certificate:
-        raise NotImplementedError("this solver keeps no average")
 
     # --- checkpoints ---
 

@@ -303,11 +303,14 @@ class Run(AnyRun):
             np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu
         )
 
-    def certify_average(self, point: Point) -> Certificate:
+    def certified_average(self) -> tuple[Point, Certificate] | None:
         """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
+        point = self.average_point()
+        if point is None:
+            return None
         self.state.count[ORACLE_CALLS] += self.n
         oracle = OraclePass(self.problem, len(self.oracle.works))
-        return certify(oracle, self.importance, point, self.C)
+        return point, certify(oracle, self.importance, point, self.C)
 
 
 @compiled

@@ -232,11 +232,12 @@ class _Loop:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
         score = self._score(run.state.w)
         best.note(certificate)
-        average = run.average_point()
-        if average is None:
+        averaged = run.certified_average()
+        if averaged is None:
             best.consider(certificate, score, "last", run.state.w.copy)
         else:
-            of_average, other = run.certify_average(average), self._score(average.w)
+            average, of_average = averaged
+            other = self._score(average.w)
             best.note(of_average)
             if self._prefers_average(certificate, of_average, score, other):
                 best.consider(of_average, other, "average", lambda: average.w)
