@@ -24,10 +24,9 @@ from taut.solvers.factorwise.state import View, view_of
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,
-    score_edge,
-    score_node,
     take_messages_of_edge,
 )
+from taut.structures.graphs.kernels import score_edge, score_node
 
 
 class Bracket(NamedTuple):

@@ -56,11 +56,10 @@ from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,
-    score_edge,
-    score_node,
     take_messages_of_edge,
 )
 from taut.structures.graphs.factors import Factors
+from taut.structures.graphs.kernels import score_edge, score_node
 
 # Of the number that v is multiplied by; below, it is multiplied in.
 SMALLEST_SCALE = 1e-100

@@ -32,7 +32,10 @@ from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.state import JOINED, STEPS, view_of
 from taut.solvers.factorwise.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
-from taut.structures.graphs.blocks import score_edge, take_messages_of_edge
+from taut.structures.graphs.blocks import (
+    take_messages_of_edge,
+)
+from taut.structures.graphs.kernels import score_edge
 
 
 @dataclass(frozen=True)

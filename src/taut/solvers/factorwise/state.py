@@ -22,7 +22,7 @@ from taut.structures.graphs.blocks import (
     push_edge,
     push_node,
 )
-from taut.structures.graphs.factors import Factors
+from taut.structures.graphs.factors import Factors, factors_of
 from taut.structures.graphs.frozen import EXAMPLE
 
 # positions in FactorState.count
@@ -148,28 +148,8 @@ def fill_uniform(factors: Factors, state: FactorState) -> None:
     state.chosen[:] = np.repeat(half / np.maximum(size, 1), size)
 
 
-_whole, _small = np.zeros(1, np.int64), np.zeros(0, np.int32)
-_factors = Factors(
-    owner=_small,
-    node_at=_whole,
-    edge_at=_whole,
-    count_at=_whole,
-    message_at=_whole,
-    number=_small,
-    ends=np.zeros((0, 2), np.int32),
-    edge_start=_whole,
-    member=_small,
-    low=_small,
-    high=_small,
-    count_start=_whole,
-    sender_start=_whole,
-    sender_at=_whole,
-    row_norm=np.zeros(0),
-    edge_norm=np.zeros(0),
-    node_spread=np.zeros(0),
-    edge_spread=np.zeros(0),
-)
-_empty = np.zeros(0)
+# A run over no examples: what compiled code expects, whatever the graphs.
+_factors, _empty = factors_of(EXAMPLE), np.zeros(0)
 EMPTY = View(
     EXAMPLE,
     _factors,

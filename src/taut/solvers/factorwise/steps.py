@@ -33,16 +33,18 @@ from taut.structures.graphs.blocks import (
     combine_two_cells,
     push_edge,
     push_node,
-    score_edge,
-    score_node,
     take_messages_of_edge,
 )
+from taut.structures.graphs.kernels import score_edge, score_node
 
 
 class Step(IntEnum):
     TOWARD = 0
     PAIRWISE = 1
     PROJECTED = 2
+
+
+TOWARD, PAIRWISE = int(Step.TOWARD), int(Step.PAIRWISE)  # as kernels know them
 
 
 @compiled(inline=True)
@@ -70,12 +72,12 @@ def write_direction(step, theta, mu, temperature, curvature, best, worst, d):
 
     Returns its gain <g, d> and the largest step.
     """
-    if step == 1:
+    if step == PAIRWISE:
         for k in range(mu.size):
             d[k] = 0.0
         d[best], d[worst] = 1.0, -1.0
         return theta[best] - theta[worst], mu[worst]
-    if step == 0 or curvature + 2.0 * temperature <= 0.0:
+    if step == TOWARD or curvature + 2.0 * temperature <= 0.0:
         for k in range(mu.size):
             d[k] = -mu[k]
         d[best] += 1.0
@@ -126,7 +128,7 @@ def visit_node(view, t):
     add_messages_to_node(factors, state.delta, t, theta)
     best, worst, gap = best_and_worst(theta, mu, rules.temperature)
     gap *= view.importance[i]
-    if best == worst and rules.step == 1:
+    if best == worst and rules.step == PAIRWISE:
         return gap
     scale, per_rho = rules.C * view.importance[i], 1.0 / state.total[RHO]
     norm, penalty = scale * factors.row_norm[nodes.row[t]], (last - first) * per_rho
@@ -201,7 +203,7 @@ def visit_edge(view, e):
     gap *= weight
     scale, per_rho = rules.C * weight, 1.0 / state.total[RHO]
     norm = scale * factors.edge_norm[number]
-    if rules.step == 1:
+    if rules.step == PAIRWISE:
         if best != worst and worst >= 0:  # scores that are not numbers leave it at -1
             swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, messages)
         return gap
@@ -245,7 +247,7 @@ def visit_count(view, f):
     best = best_count(gain, factors.low[f], factors.high[f], scratch.sorted, d)
     gap = best - mean
     step = 1.0
-    if view.rules.step == 0:
+    if view.rules.step == TOWARD:
         for j in range(p.size):
             d[j] -= p[j]
         step = exact_step(gap, 2.0 * squares(d) / rho, 1.0)

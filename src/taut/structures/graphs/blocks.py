@@ -9,41 +9,7 @@ numbers c_b = sum_k U[b, k] d_k times the block's feature row.
 
 from taut._compile import compiled
 from taut.structures.features import add_scaled
-from taut.structures.graphs.kernels import fill
-from taut.structures.graphs.rows import add_row_to, combine_row
-
-
-@compiled(inline=True)
-def score_node(nodes, w, t, c, out):
-    """out[k] = theta(k)."""
-    kind = nodes.type[t]
-    c = c[: nodes.basis.size[kind]]
-    combine_row(
-        nodes.rows, nodes.row[t], w, nodes.at[kind], nodes.feature_stride[kind],
-        nodes.basis_stride[kind], c,
-    )  # fmt: skip
-    bias = nodes.bias_at[kind]
-    if bias >= 0:
-        for b in range(c.size):
-            c[b] += w[bias + b]
-    fill(nodes.basis, kind * nodes.width, c, out)
-
-
-@compiled(inline=True)
-def score_edge(edges, w, number, n_v, c, out):
-    """out[k * n_v + l] = theta(k, l)."""
-    kind = edges.type[number]
-    c = c[: edges.basis.size[kind]]
-    at = edges.weights_at + edges.at[kind]
-    if edges.rows.n_features == 0:
-        for b in range(c.size):
-            c[b] = w[at + b]
-    else:
-        combine_row(edges.rows, number, w, at, c.size, 1, c)
-    cell = kind * edges.width * edges.width
-    for start in range(0, out.size, n_v):
-        fill(edges.basis, cell, c, out[start : start + n_v])
-        cell += edges.width
+from taut.structures.graphs.rows import add_row_to
 
 
 @compiled(inline=True)

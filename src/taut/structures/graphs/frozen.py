@@ -13,6 +13,7 @@ from taut.structures.graphs.rows import as_rows
 from taut.structures.graphs.work import new_work_arrays
 
 _numbers, _small = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_none = np.zeros(1, np.int64)  # where the first of none would begin
 _rows, _basis = as_rows(np.zeros((0, 0))), packed_basis([np.eye(2)], 2)
 
 EXAMPLE = GraphArrays(
@@ -42,7 +43,7 @@ EXAMPLE = GraphArrays(
         width=2,
     ),
     loss=Loss(truth=_small, cost=np.zeros((0, 2, 2)), node_weight=np.zeros(0), scale=np.zeros(0)),
-    counts=Counts(pointer=_numbers, member=_small, low=_small, high=_small, start=_numbers),
+    counts=Counts(pointer=_none, member=_small, low=_small, high=_small, start=_none),
     search=Search(
         method=int(Method.MAX_SUM),
         relaxed=False,
@@ -52,7 +53,7 @@ EXAMPLE = GraphArrays(
         rounds=0,
         accuracy=0.0,
     ),
-    pointer=_numbers,
+    pointer=_none,
 )
 
 graph_of = thawed_as(EXAMPLE)

@@ -22,35 +22,51 @@ def fill(basis, first, c, out):
         out[j] = total
 
 
+@compiled(inline=True)
+def score_node(nodes, w, t, c, out):
+    """out[k] = theta(k)."""
+    kind = nodes.type[t]
+    c = c[: nodes.basis.size[kind]]
+    combine_row(
+        nodes.rows, nodes.row[t], w, nodes.at[kind], nodes.feature_stride[kind],
+        nodes.basis_stride[kind], c,
+    )  # fmt: skip
+    bias = nodes.bias_at[kind]
+    if bias >= 0:
+        for b in range(c.size):
+            c[b] += w[bias + b]
+    fill(nodes.basis, kind * nodes.width, c, out)
+
+
+@compiled(inline=True)
+def score_edge(edges, w, number, n_v, c, out):
+    """out[k * n_v + l] = theta(k, l)."""
+    kind = edges.type[number]
+    c = c[: edges.basis.size[kind]]
+    at = edges.weights_at + edges.at[kind]
+    if edges.rows.n_features == 0:
+        for b in range(c.size):
+            c[b] = w[at + b]
+    else:
+        combine_row(edges.rows, number, w, at, c.size, 1, c)
+    cell = kind * edges.width * edges.width
+    for start in range(0, out.size, n_v):
+        fill(edges.basis, cell, c, out[start : start + n_v])
+        cell += edges.width
+
+
 @compiled
 def score_nodes(nodes, w, first, count, coefficient, theta):
     """theta[t, k] = score of state k at node first + t; 0 for states that it does not have."""
     for t in range(count):
-        kind = nodes.type[first + t]
-        c = coefficient[: nodes.basis.size[kind]]
-        combine_row(
-            nodes.rows, nodes.row[first + t], w, nodes.at[kind], nodes.feature_stride[kind],
-            nodes.basis_stride[kind], c,
-        )  # fmt: skip
-        if nodes.bias_at[kind] >= 0:
-            add_scaled(w[nodes.bias_at[kind] : nodes.bias_at[kind] + c.size], 1.0, c)
-        fill(nodes.basis, kind * nodes.width, c, theta[t])
+        score_node(nodes, w, first + t, coefficient, theta[t])
 
 
 @compiled
 def score_edges(edges, w, first, count, coefficient, pair):
     """pair[e, k, l] = score of edge first + e with its ends in states k and l."""
-    cells = edges.width * edges.width
     for e in range(count):
-        kind = edges.type[first + e]
-        c = coefficient[: edges.basis.size[kind]]
-        at = edges.weights_at + edges.at[kind]
-        if edges.rows.n_features == 0:
-            for b in range(c.size):
-                c[b] = w[at + b]
-        else:
-            combine_row(edges.rows, first + e, w, at, c.size, 1, c)
-        fill(edges.basis, kind * cells, c, pair[e].reshape(-1))
+        score_edge(edges, w, first + e, edges.width, coefficient, pair[e].reshape(-1))
 
 
 @compiled
