@@ -3,6 +3,7 @@
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.optimize import nnls
 
 
 class QuadraticProgram:
@@ -43,6 +44,40 @@ class QuadraticProgram:
 
     def solve(self):
         """(value, x, multipliers of the equations)."""
+        found, n_equations = self._solve()
+        return found.obj_val, np.array(found.x), np.array(found.z)[:n_equations]
+
+    def solve_sharply(self):
+        """(x, multipliers of the inequalities), where all constraints are inequalities.
+
+        An interior point of gap eps may be sqrt(eps) away from the solution. It tells which
+        constraints hold with equality, though, or nearly so: those that are violated join, those
+        without a multiplier leave. The equations give the solution to rounding, and what
+        multipliers >= 0 leave of the gradient proves it.
+        """
+        assert not self.equations
+        found, _ = self._solve()
+        G, h = self._matrix(self.inequalities)
+        G, P, q = G.toarray(), np.diag(np.concatenate(self.quadratic)), np.concatenate(self.linear)
+        slack, multiplier = np.array(found.s), np.array(found.z)
+        best = np.inf, None, None
+        for active in [multiplier > slack, *(slack <= 10.0**-k for k in range(3, 11))]:
+            for _ in range(10):
+                A, z = G[active], np.zeros(len(h))
+                system = np.block([[P, A.T], [A, np.zeros((len(A), len(A)))]])
+                x = np.linalg.lstsq(system, np.concatenate([-q, h[active]]))[0][: self.size]
+                left = np.linalg.norm(P @ x + q)
+                if len(A):
+                    z[active], left = nnls(A.T, -(P @ x + q))
+                error = max(left / (1 + abs(q).max()), np.max(G @ x - h, initial=0.0))
+                best = min(best, (error, x, z), key=lambda one: one[0])
+                if error < 1e-13:
+                    return x, z
+                active = (z > 0) | (G @ x > h + 1e-13)
+        assert best[0] < 1e-10, best[0]
+        return best[1:]
+
+    def _solve(self):
         (A, b), (G, h) = self._matrix(self.equations), self._matrix(self.inequalities)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -57,4 +92,4 @@ class QuadraticProgram:
         ).solve()
         # More than this precision may be out of reach; duality gaps tell what was reached.
         assert str(found.status) in ("Solved", "AlmostSolved"), found.status
-        return found.obj_val, np.array(found.x), np.array(found.z)[: len(b)]
+        return found, len(b)

@@ -24,7 +24,7 @@ MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
 # Chains are trained with an oracle: nothing of theirs is soft.
-NOT_PACKED = ("w", "state", "history", "status", "solver", "soft_gap", "violation")
+NOT_PACKED = ("w", "state", "history", "status", "solver", "soft_gap", "violation", "slack_penalty")
 COLUMNS = tuple(name for name in HISTORY.names or () if name not in NOT_PACKED)
 
 

@@ -1,6 +1,7 @@
 """Solvers: optimisation that knows no structure, no label and no estimator."""
 
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.factorwise import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
@@ -13,9 +14,11 @@ __all__ = [
     "GDMM",
     "IDAL",
     "AugmentedLagrangian",
+    "CuttingPlane",
     "Direction",
     "FrankWolfe",
     "Order",
+    "Simplicial",
     "SoftBCFW",
     "SoftSDCA",
     "Solution",

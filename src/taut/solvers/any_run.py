@@ -7,6 +7,7 @@ import numpy as np
 
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate, Point
+from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged
 
 
@@ -19,6 +20,7 @@ class AnyRun(ABC):
     n: int  # examples
     importance: np.ndarray  # (n,)
     state: Any  # has w and count, whose first entry counts steps
+    penalty: SlackPenalty = SlackPenalty.LINEAR
 
     @property
     def steps(self) -> int:
@@ -55,6 +57,11 @@ class AnyRun(ABC):
     def is_soft_final(self) -> bool:
         """Whether the soft gap, if there is one, is that of the penalty asked for."""
         return True
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last certificate found nothing more to do."""
+        return False
 
     @abstractmethod
     def compile(self) -> None:

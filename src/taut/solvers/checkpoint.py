@@ -31,6 +31,7 @@ class Checkpoint:
             "solver": repr(run.solver),
             "relaxation": run.certifies,
             "C": run.C,
+            "slack penalty": run.penalty.value,
             "bounds": _bounds_print(run.state),
         }
         if run.unsavable:
@@ -109,7 +110,11 @@ def flattened(state: Any, left_out: frozenset[str], prefix: str = ""):
 
 
 def checked_arrays(
-    current: dict[str, np.ndarray], arrays: dict[str, np.ndarray], damaged: Any, *, growing: str
+    current: dict[str, np.ndarray],
+    arrays: dict[str, np.ndarray],
+    damaged: Any,
+    *,
+    growing: str | tuple[str, ...],
 ) -> None:
     """Saved arrays are like the current ones, but for the length of those that grow."""
     for name, array in current.items():

@@ -20,6 +20,10 @@ class SlackPenalty(Enum):
         """h(xi), of slacks that are not negative."""
         return slack if self is SlackPenalty.LINEAR else 0.5 * slack * slack
 
+    def slope(self, slack: np.ndarray) -> np.ndarray:
+        """h'(xi)."""
+        return np.ones_like(slack) if self is SlackPenalty.LINEAR else slack
+
     def conjugate(self, mass: np.ndarray) -> np.ndarray:
         """h*(A), of masses that the penalty allows."""
         return 0.0 * mass if self is SlackPenalty.LINEAR else 0.5 * mass * mass

@@ -7,9 +7,9 @@ import numpy as np
 from taut._compile import compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.any_run import AnyRun
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import Corners, grown, new_corners, no_corners, with_new_blocks
 from taut.solvers.corrective import (
@@ -20,6 +20,7 @@ from taut.solvers.corrective import (
     sweep,
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
+from taut.solvers.oracle_run import OracleRun
 from taut.solvers.resume import Damaged, resume, saved_arrays
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
@@ -32,12 +33,17 @@ from taut.solvers.state import (
     lengths_of,
     rebuild_weights,
 )
+from taut.solvers.warm_start import (
+    check_has_state,
+    check_keep,
+    check_same_relaxation,
+    earlier_examples,
+)
 
 Solver = BCFW | FrankWolfe
-Bounds = tuple[Any, Any]
 
 
-class Run(AnyRun):
+class Run(OracleRun):
     """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(
@@ -102,28 +108,16 @@ class Run(AnyRun):
         ``keep="dual"`` keeps mu, so that w is scaled by C / earlier C. ``keep="primal"`` keeps w by
         moving mu toward the truth, possible when C grows.
         """
-        if keep not in ("dual", "primal"):
-            raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+        check_keep(keep)
         check_has_state(earlier)
-        if not hasattr(earlier.state, "ell"):
+        if not isinstance(earlier.state, State):
             raise ValueError(
-                f"the earlier run, {describe(earlier.solver)}, kept marginals that need not agree, "
-                f"so {describe(self.solver)} cannot start from them; the other way round works. "
-                "Start cold, or go on with a solver without inference"
+                f"the earlier run, {describe(earlier.solver)}, kept no labellings or marginals "
+                f"that {describe(self.solver)} could start from; the other way round works. "
+                "Start cold, or go on with the same kind of solver"
             )
-        if earlier.certifies != self.certifies:
-            ours, theirs = self.certifies or "exact problem", earlier.certifies or "exact problem"
-            raise ValueError(
-                f"warm_start: the earlier solution is of the {theirs}, this run of the {ours}; use "
-                "the same inference, or start cold"
-            )
-        n_before = len(earlier.state.ell)
-        if n_before > self.n or self.problem.fingerprint(n_before) != earlier.fingerprint:
-            raise ValueError(
-                "warm_start: the training data or the loss differ from those of the earlier "
-                "solution, so its dual point proves nothing here; start cold (warm_start=False), "
-                "or use partial_fit to add examples"
-            )
+        check_same_relaxation(self, earlier)
+        n_before = earlier_examples(self, earlier)
         self.problem.copy_dual(earlier.state.mu, self.state.mu)
         self.state.ell[:n_before] = earlier.state.ell
         if self.solver.keeps_alpha:
@@ -234,12 +228,8 @@ class Run(AnyRun):
     # --- measuring ----------------------------------------------------------------------------
 
     @property
-    def pass_steps(self) -> int:
-        return self.n
-
-    @property
-    def oracle_calls(self) -> int:
-        return int(self.state.count[ORACLE_CALLS])
+    def dual(self) -> Any:
+        return self.state.mu
 
     def certify(self) -> Certificate:
         """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
@@ -266,29 +256,6 @@ class Run(AnyRun):
         certificate = Certificate(float(gaps.sum()), 0.0, gaps)
         self.store_gaps(certificate)
         return certificate
-
-    def worst_losses(self, cold: bool) -> np.ndarray:
-        """max_y loss_i(y), the oracle's values at w = 0; some problems know them without it."""
-        worst = self.problem.worst_losses()
-        asked_oracle = worst is None or not self.problem.is_compiled
-        if worst is None:
-            self.oracle.run(np.zeros(self.problem.dim), self.state.mu)
-            worst = self.oracle.best.copy()
-        if asked_oracle and cold:
-            self.state.count[ORACLE_CALLS] += self.n
-        return worst
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.problem.is_compiled
-
-    @property
-    def inference(self) -> str:
-        return getattr(self.problem, "inference", "")
-
-    @property
-    def certifies(self) -> str:
-        return getattr(self.problem, "certifies", "")
 
     def average_point(self) -> Point | None:
         """The weighted average of the iterates, with the average of their dual points' losses."""
@@ -333,58 +300,7 @@ def shrink_toward_truth(problem, state, rho, n_blocks):
                 slot = corners.following[slot]
 
 
-def check_has_state(earlier: Solution) -> None:
-    if earlier.state is None:
-        raise ValueError(
-            "this solution has weights but no dual point (it was loaded from a file), so there is "
-            "nothing to start from; start cold"
-        )
-
-
 def with_more_room(state: State) -> State:
     """The same state with a larger pool of corners and scratch memory to match."""
     corners = grown(state.corners)
     return state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))
-
-
-def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
-    """The user's bounds together with those the structure cannot do without."""
-    lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
-    required = getattr(problem, "required_bounds", lambda: None)()
-    if required is None:
-        return lower, upper
-    if not lower.size:
-        return checked_bounds(required, problem.dim, problem.held_at_zero())
-    both = np.maximum(lower, required[0]), np.minimum(upper, required[1])
-    wrong = np.flatnonzero(both[0] > both[1])
-    if wrong.size:
-        p = wrong[0]
-        raise ValueError(
-            f"bounds= keeps weight {p} of {problem.dim} between {lower[p]} and {upper[p]}, but "
-            f"inference is right only if it is between {required[0][p]} and {required[1][p]} "
-            "(attractive edges, springs that pull); widen bounds= there"
-        )
-    return both
-
-
-def checked_bounds(
-    bounds: Bounds | None, dim: int, held_at_zero: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds as arrays; empty arrays without bounds."""
-    if bounds is None:
-        return np.zeros(0), np.zeros(0)
-    try:
-        lower, upper = (
-            np.array(np.broadcast_to(np.asarray(side, np.float64), dim)) for side in bounds
-        )
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"bounds={bounds!r}; expected (lower, upper), each a number or an array of "
-            f"{dim} weights"
-        ) from None
-    wrong = np.flatnonzero(~(lower <= upper))
-    if wrong.size:
-        p = wrong[0]
-        raise ValueError(f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}")
-    lower[held_at_zero] = upper[held_at_zero] = 0.0
-    return lower, upper

@@ -37,6 +37,10 @@ class Status(Enum):
         "stopped at time_limit before reaching the tolerance; "
         "raise time_limit, raise tol, or lower C"
     )
+    NO_VIOLATION = (
+        "converged: the oracle finds no labelling that violates its constraint (by more than "
+        "epsilon)"
+    )
     INTERRUPTED = (
         "interrupted; this is the best model so far, "
         "fit again with warm_start (or resume from a checkpoint) to go on"
@@ -77,6 +81,7 @@ class Solution:
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
     inference: str = ""  # the method of the oracle, where there is a choice
+    slack_penalty: str = "linear"
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
     soft_gap: float = np.nan  # of a solver with soft constraints, at the last certificate
     violation: float = np.nan  # how far its marginals are from agreeing, likewise

@@ -12,14 +12,18 @@ import numpy as np
 from taut.solvers.any_run import AnyRun
 from taut.solvers.bcfw import BCFW
 from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
+from taut.solvers.decomposition import Decomposition, Simplicial
+from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
+from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress, announced_compilation
-from taut.solvers.run import Bounds, Run, Solver
-from taut.solvers.solution import HISTORY, Solution, Status
+from taut.solvers.run import Run, Solver
+from taut.solvers.solution import HISTORY, Solution, Status, describe
 
 NO_GAPS = np.zeros(0)
 Callback = Callable[[np.record], bool | None]
@@ -27,9 +31,10 @@ Callback = Callable[[np.record], bool | None]
 
 def solve(
     problem: Any,
-    solver: Solver | FactorSolver | None = None,
+    solver: Solver | FactorSolver | Decomposition | None = None,
     *,
     C: float = 1.0,
+    slack_penalty: str = "linear",
     bounds: Bounds | None = None,
     tol: float = 1e-3,
     max_passes: float = 1000,
@@ -46,7 +51,9 @@ def solve(
     validate: Callable[[np.ndarray], float] | None = None,
     patience: int = 3,
 ) -> Solution:
-    """Minimise ``lambda/2 |w|^2 + 1/n sum_i s_i max_y H_i(y; w)``, lambda = 1/(C n).
+    """Minimise ``lambda/2 |w|^2 + 1/n sum_i s_i h(max_y H_i(y; w))``, lambda = 1/(C n).
+
+    ``slack_penalty`` says what h is: "linear", h(xi) = xi, or "squared", h(xi) = xi^2 / 2.
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
     or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
@@ -79,9 +86,11 @@ def solve(
         raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-    solver = solver or BCFW()
-    kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
-    run: AnyRun = kind(problem, solver, float(C), bounds=bounds, seed=seed, n_threads=n_threads)
+    penalty = named_penalty(slack_penalty)
+    solver = solver or (BCFW() if penalty is SlackPenalty.LINEAR else Simplicial())
+    run = _new_run(
+        problem, solver, float(C), penalty, bounds=bounds, seed=seed, n_threads=n_threads
+    )
     with announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
@@ -92,6 +101,19 @@ def solve(
     if saved is not None and resume:
         loop.take_up(saved.load(run))
     return loop.run_to_end(warm_start)
+
+
+def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **options: Any) -> AnyRun:
+    if isinstance(solver, Decomposition):
+        return DecompositionRun(problem, solver, C, penalty=penalty, **options)
+    if penalty is not SlackPenalty.LINEAR:
+        raise ValueError(
+            f'slack_penalty="{penalty.value}": {describe(solver)} is for linear slacks, where '
+            'every example has a simplex of labellings; use solver="simplicial", "cutting-plane" '
+            'or "subgradient"'
+        )
+    kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
+    return kind(problem, solver, C, **options)
 
 
 def _temperature(solver: Any) -> float:
@@ -125,7 +147,7 @@ class _Loop:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
         self.worst = run.worst_losses(cold=not best.rows)
-        self.scale = float(run.importance @ self.worst) / run.n
+        self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
         if not self.scale > 0:
             raise ValueError(
                 "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
@@ -155,6 +177,7 @@ class _Loop:
             scale=self.scale,
             returned=best.returned,
             inference=run.inference,
+            slack_penalty=run.penalty.value,
             certifies=run.certifies,
             soft_gap=float(best.rows[-1][SOFT_GAP]),
             violation=float(best.rows[-1][VIOLATION]),
@@ -191,6 +214,7 @@ class _Loop:
             same_box
             and earlier.C == run.C
             and earlier.n_examples == run.n
+            and earlier.slack_penalty == run.penalty.value
             and bool(earlier.certifies) == bool(run.certifies)
             and _temperature(earlier.solver) == _temperature(run.solver)
         )
@@ -317,6 +341,8 @@ class _Loop:
             return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED
         if self._is_within_tol(best.primal):
             return Status.CONVERGED
+        if run.is_finished:
+            return Status.NO_VIOLATION
         if self.validate is not None:
             if self._is_within_tol(best.lowest):
                 return Status.BEST_SCORE

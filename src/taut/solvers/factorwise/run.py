@@ -7,6 +7,7 @@ import numpy as np
 from taut._compile import freeze
 from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure
 from taut.solvers.factorwise.dlpw import count_as_visited, keep_free_variables
@@ -37,7 +38,6 @@ from taut.solvers.factorwise.state import (
 from taut.solvers.factorwise.steps import make_ready
 from taut.solvers.factorwise.warm_start import take_over
 from taut.solvers.resume import Damaged
-from taut.solvers.run import Bounds, problem_bounds
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution
 from taut.structures.graphs.factors import factors_of

@@ -11,15 +11,20 @@ from typing import Any
 from taut._compile import compiled
 from taut.inference.local_polytope import make_consistent
 from taut.solvers.factorwise.state import RHO, FactorState, fill_truth
-from taut.solvers.run import check_has_state
-from taut.solvers.solution import Solution
+from taut.solvers.solution import Solution, describe
+from taut.solvers.state import State
+from taut.solvers.warm_start import check_has_state, check_keep
 
 
 def take_over(run: Any, earlier: Solution, keep: str) -> None:
     """Put the marginals (and multipliers) of an earlier solution into ``run``."""
-    if keep not in ("dual", "primal"):
-        raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+    check_keep(keep)
     check_has_state(earlier)
+    if not isinstance(earlier.state, FactorState | State):
+        raise ValueError(
+            f"the earlier run, {describe(earlier.solver)}, kept no marginals to start from; start "
+            "cold, or from a block-coordinate solver"
+        )
     if run.problem.fingerprint() != earlier.fingerprint:
         raise ValueError(
             "warm_start: the training data or the loss differ from those of the earlier "

@@ -1,0 +1,50 @@
+"""Box constraints on the weights: the user's, and those a structure cannot do without."""
+
+from typing import Any
+
+import numpy as np
+
+Bounds = tuple[Any, Any]
+
+
+def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
+    """The user's bounds together with those the structure cannot do without."""
+    lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
+    required = getattr(problem, "required_bounds", lambda: None)()
+    if required is None:
+        return lower, upper
+    if not lower.size:
+        return checked_bounds(required, problem.dim, problem.held_at_zero())
+    both = np.maximum(lower, required[0]), np.minimum(upper, required[1])
+    wrong = np.flatnonzero(both[0] > both[1])
+    if wrong.size:
+        p = wrong[0]
+        raise ValueError(
+            f"bounds= keeps weight {p} of {problem.dim} between {lower[p]} and {upper[p]}, but "
+            f"inference is right only if it is between {required[0][p]} and {required[1][p]} "
+            "(attractive edges, springs that pull); widen bounds= there"
+        )
+    return both
+
+
+def checked_bounds(
+    bounds: Bounds | None, dim: int, held_at_zero: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds as arrays; empty arrays without bounds."""
+    if bounds is None:
+        return np.zeros(0), np.zeros(0)
+    try:
+        lower, upper = (
+            np.array(np.broadcast_to(np.asarray(side, np.float64), dim)) for side in bounds
+        )
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"bounds={bounds!r}; expected (lower, upper), each a number or an array of "
+            f"{dim} weights"
+        ) from None
+    wrong = np.flatnonzero(~(lower <= upper))
+    if wrong.size:
+        p = wrong[0]
+        raise ValueError(f"bounds of weight {p}: lower {lower[p]} is not at most upper {upper[p]}")
+    lower[held_at_zero] = upper[held_at_zero] = 0.0
+    return lower, upper

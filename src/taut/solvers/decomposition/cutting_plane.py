@@ -1,0 +1,86 @@
+"""Cutting planes: the working-set method of SVM^struct, on the same master problem.
+
+The primal has a constraint xi_i >= H_i(y; w) for every labelling y. Each iteration adds the most
+violated one of every example (*n-slack*), or one constraint for the sum of all (*one-slack*), and
+solves the problem under those found so far, in the dual. That is simplicial decomposition with the
+origin (the truth) always among the points and no limit on their number:
+
+    epsilon       constraints violated by no more are left out; when there is no other the run ends,
+                  and no slack is more than epsilon too small
+    prune_after   constraints that were slack for so many masters are forgotten
+    cache         one-slack: labellings remembered per example. A plane made of the best of them is
+                  tried first; the oracle is called when it cuts off less than half of what the
+                  oracle's last one did
+
+The certificate is the same as everyone's: the oracle's values at the current weights are an upper
+bound, the master problem's value a lower one.
+
+References: Tsochantaridis, Joachims, Hofmann & Altun (2005), Large margin methods for structured
+and interdependent output variables; Joachims, Finley & Yu (2009), Cutting-plane training of
+structural SVMs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taut.solvers.decomposition.options import Decomposition, checked_count
+from taut.solvers.decomposition.points import Points
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Decomposition):
+    """Options of cutting planes; see the module for what they do.
+
+    ``slacks`` is "n" or "one". ``epsilon`` is in the units of the loss (one-slack: of its mean);
+    None leaves stopping to the tolerance of ``solve``. ``working_set`` (n-slack) is the number of
+    examples of one iteration; None is all, or 200 where there are more than 1,000.
+    """
+
+    slacks: str = "n"
+    epsilon: float | None = None
+    prune_after: int | None = 50
+    cache: int = 5
+    working_set: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.slacks not in ("n", "one"):
+            raise ValueError(f'slacks={self.slacks!r}; expected "n" or "one"')
+        if self.epsilon is not None and not self.epsilon >= 0:
+            raise ValueError(f"epsilon={self.epsilon!r}; a number that is not negative, or None")
+        checked_count(self.prune_after, "prune_after", "a number of master problems")
+        checked_count(self.working_set, "working_set", "a number of examples")
+        if self.working_set is not None and self.slacks == "one":
+            raise ValueError('working_set is for slacks="n"; one slack is of all examples')
+        if not (isinstance(self.cache, int | np.integer) and self.cache >= 0):
+            raise ValueError(f"cache={self.cache!r}; a number of labellings per example, or 0")
+
+    @property
+    def is_product(self) -> bool:
+        return self.slacks == "n"
+
+    @property
+    def examples_at_a_time(self) -> int | None:
+        return self.working_set
+
+    @property
+    def smallest_violation(self) -> float:
+        return self.epsilon or 0.0
+
+    @property
+    def cache_size(self) -> int:
+        return 0 if self.is_product else self.cache
+
+    def most_points(self, points: Points) -> float:
+        return np.inf
+
+    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
+        if self.prune_after is not None:
+            points.keep((points.idle < self.prune_after) | points.retained)
+
+    def tidy(self, points: Points) -> None:
+        """Pruning waits until there is something to add: what is slack now proves the bound."""
+
+    def describe(self) -> str:
+        name = "n-slack" if self.is_product else "one-slack"
+        return f"cutting planes ({name})"

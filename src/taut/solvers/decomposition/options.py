@@ -1,0 +1,76 @@
+"""What simplicial decomposition and cutting planes have in common."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taut.solvers.decomposition.points import Points
+
+# Up to so many examples there is one master problem for all of them.
+MOST_TOGETHER = 1000
+AT_A_TIME = 200
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Solvers that keep labellings as points and weigh them by a master problem."""
+
+    @property
+    @abstractmethod
+    def is_product(self) -> bool:
+        """Whether every example has a simplex of its own."""
+
+    @property
+    @abstractmethod
+    def examples_at_a_time(self) -> int | None:
+        """Of one iteration; None leaves it to ``working_set_size``."""
+
+    @property
+    def cache_size(self) -> int:
+        """Labellings remembered per example, to make planes of without the oracle."""
+        return 0
+
+    @property
+    def smallest_violation(self) -> float:
+        """Labellings that violate their constraint by no more are left out."""
+        return 0.0
+
+    @property
+    def check_every(self) -> int:
+        """Passes between certificates; where the master is about all examples, each has one."""
+        return 1
+
+    @abstractmethod
+    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
+        """Before points are added to these blocks, of which each should keep at most ``most``."""
+
+    @abstractmethod
+    def tidy(self, points: Points) -> None:
+        """After a master problem was solved."""
+
+    @abstractmethod
+    def most_points(self, points: Points) -> float:
+        """The limit on extreme points per block."""
+
+    @abstractmethod
+    def describe(self) -> str: ...
+
+    # What other solvers keep and these do not.
+    averaging = False
+    keeps_corners = False
+
+
+def working_set_size(solver: Decomposition, n: int) -> int:
+    """How many examples an iteration is about."""
+    if not solver.is_product:
+        return n
+    if solver.examples_at_a_time is not None:
+        return min(solver.examples_at_a_time, n)
+    return n if n <= MOST_TOGETHER else AT_A_TIME
+
+
+def checked_count(value: Any, name: str, what: str) -> None:
+    if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
+        raise ValueError(f"{name}={value!r}; {what}, at least 1, or None")

@@ -1,0 +1,317 @@
+"""A run of simplicial decomposition or cutting planes: oracle, points, master, weights."""
+
+from typing import Any
+
+import numpy as np
+
+from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.certificate import Certificate, OraclePass
+from taut.solvers.decomposition.boxed_master import solve_boxed_master
+from taut.solvers.decomposition.label_cache import LabelCache
+from taut.solvers.decomposition.master import solve_master
+from taut.solvers.decomposition.options import Decomposition, working_set_size
+from taut.solvers.decomposition.points import Points
+from taut.solvers.decomposition.resume import resume, saved_arrays
+from taut.solvers.decomposition.rows import RowMaker
+from taut.solvers.decomposition.state import DecompositionState
+from taut.solvers.decomposition.warm_start import continue_from
+from taut.solvers.oracle_run import OracleRun
+from taut.solvers.penalty import SlackPenalty
+from taut.solvers.resume import Damaged
+from taut.solvers.state import ORACLE_CALLS, STEPS, lengths_of
+
+# Gains below this part of an example's worst loss are rounding of the master problem.
+ROUNDING = 1e-12
+# A plane of remembered labellings must cut off this part of what the oracle's last one did.
+WORTH_CUTTING = 0.5
+MOST_CACHED_PLANES = 20
+# What becomes of an example's gap when its block was solved is not known; this part of it, say.
+AFTER_A_VISIT = 0.1
+
+
+class DecompositionRun(OracleRun):
+    """Deterministic: nothing is drawn at random, and threads only share out the oracle's calls."""
+
+    state: DecompositionState
+
+    def __init__(
+        self,
+        problem: Any,
+        solver: Decomposition,
+        C: float,
+        *,
+        bounds: Bounds | None,
+        seed: int,
+        n_threads: int,
+        penalty: SlackPenalty,
+    ):
+        self.problem, self.solver, self.C, self.penalty = problem, solver, C, penalty
+        self.n = problem.n
+        self.importance = np.asarray(problem.importance, np.float64)
+        self.lengths = lengths_of(problem)
+        label_at = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.oracle = OraclePass(problem, n_threads, label_at)
+        self.truth = problem.new_dual()  # the dual point is kept as points and weights instead
+        self.maker = RowMaker(problem, self.oracle.labels, self.oracle.label_at, self.truth)
+        self.at_a_time = working_set_size(solver, self.n)
+        self.is_cone = solver.is_product and penalty is SlackPenalty.SQUARED
+        size = solver.cache_size
+        self.cache = LabelCache(problem, self.lengths, size) if size else None
+        self.worst = np.zeros(self.n)
+        self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
+        self.oracle_is_fresh = False
+        self.state = self._cold_state(bounds)
+
+    def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
+        lower, upper = problem_bounds(self.problem, bounds)
+        v = np.zeros(self.problem.dim)
+        product = self.solver.is_product
+        points = Points(
+            self.problem.dim,
+            self.n if product else 1,
+            is_sparse=self.maker.is_sparse and product,
+            keeps_gram=self.at_a_time == self.n,
+        )
+        if not self.is_cone:
+            points.add_origins(np.arange(points.n_blocks))
+        return DecompositionState(
+            w=np.clip(v, lower, upper) if lower.size else v,
+            v=v,
+            lower=lower,
+            upper=upper,
+            points=points,
+            gaps=np.zeros(points.n_blocks),
+            last_cut=np.zeros(1),
+            count=np.zeros(2, np.int64),
+            penalty=self.penalty,
+        )
+
+    @property
+    def dual(self) -> Any:
+        return self.truth
+
+    def compile(self) -> None:
+        if not self.problem.is_compiled:
+            return
+        self.oracle.run(self.state.w, self.truth, nothing=True)
+        self.maker.compile()
+        solve_master(np.eye(1), np.ones(1), np.zeros(1, np.int64), np.ones(1))
+        if self.cache is not None:
+            self.cache.compile(self.maker.work, self.oracle.labels)
+
+    def continue_from(self, earlier: Any, keep: str) -> None:
+        continue_from(self, earlier, keep)
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """One iteration, however many steps were asked for."""
+        if self.at_a_time < self.n:
+            self._advance_working_set()
+            return
+        if not self.oracle_is_fresh:
+            self.certify()
+        self.oracle_is_fresh = False
+        self.state.count[STEPS] += self.n
+        if self.solver.is_product:
+            self._add_corners(self.wanted)
+            self.maker.forget(np.arange(self.n))
+            self.solve_master()
+        else:
+            self._add_planes()
+
+    def _add_corners(self, which: np.ndarray) -> None:
+        """The oracle's labellings of these examples become points."""
+        points = self.state.points
+        rows, loss = self.maker.rows(which)
+        most = self.solver.most_points(points)
+        self.solver.make_room(points, which, most, is_cone=self.is_cone)
+        points.add(rows, loss, which)
+
+    def _advance_working_set(self) -> None:
+        """Coordinate ascent in the examples with the largest gaps."""
+        state, oracle = self.state, self.oracle
+        if self.oracle_is_fresh:
+            self._add_corners(self.wanted)
+            self.maker.forget(np.arange(self.n))
+            which = self._key_examples()
+        else:
+            which = self._key_examples()
+            self.maker.ask(state.w, which, oracle.best, oracle.reached)
+            state.count[ORACLE_CALLS] += which.size
+            state.gaps[which] = self._block_gaps()[which]
+            self._add_corners(which[np.isin(which, self._improvable())])
+            self.maker.forget(which)
+        self.oracle_is_fresh = False
+        self.solve_master(which)
+        state.gaps[which] *= AFTER_A_VISIT
+        state.count[STEPS] += which.size
+
+    def _key_examples(self) -> np.ndarray:
+        largest = np.argsort(-self.state.gaps, kind="stable")[: self.at_a_time]
+        return np.sort(largest)
+
+    def _add_planes(self) -> None:
+        """One tangent plane of the sum of all penalties; then more of remembered labellings."""
+        state, oracle, cache = self.state, self.oracle, self.cache
+        if not self.wanted.size:
+            return
+        slack = np.maximum(oracle.best, 0.0)
+        self._add_plane(slack)
+        if cache is None:
+            self.maker.forget(np.arange(self.n))
+            return
+        state.last_cut[0] = state.gaps[0]
+        cache.remember(oracle.labels, oracle.label_at)
+        best = np.zeros(self.n)
+        for _ in range(MOST_CACHED_PLANES):
+            cache.recall_best(state.w, self.maker.work, oracle.labels, oracle.label_at, best)
+            slack = np.maximum(best, 0.0)
+            if self._cut(slack) < WORTH_CUTTING * state.last_cut[0]:
+                break
+            self._add_plane(slack)
+
+    def _add_plane(self, slack: np.ndarray) -> None:
+        points, importance = self.state.points, self.importance
+        slope = self.penalty.slope(slack)
+        row, loss = self.maker.plane(slope)
+        loss -= float(importance @ self.penalty.conjugate(slope))
+        which = np.zeros(1, np.int64)
+        most = self.solver.most_points(points)
+        self.solver.make_room(points, which, most, is_cone=False)
+        points.add(row[None], np.array([loss]), which)
+        self.solve_master()
+
+    def solve_master(self, which: np.ndarray | None = None) -> None:
+        """Weigh the points of some blocks, or of all, as well as possible; then move the weights.
+
+        In units of 1/C^2 of the dual, the Gram matrix needs no factor.
+        """
+        state, points, C = self.state, self.state.points, self.C
+        if which is None:
+            of, blocks = np.arange(len(points)), points.block
+            rest = np.zeros(self.problem.dim)
+        else:
+            of = np.flatnonzero(np.isin(points.block, which))
+            blocks = np.searchsorted(which, points.block[of])
+            rest = state.v / C - points.rows[of].T @ points.weight[of]
+        rows, weights = points.rows[of], points.weight[of].copy()
+        gram = points.gram(None if which is None else of)
+        linear = points.loss[of] / C
+        mass_cost = None
+        if self.is_cone:
+            mass_cost = (self.importance if which is None else self.importance[which]) / C
+        if len(weights):
+            if state.lower.size:
+                solve_boxed_master(
+                    rows, gram, linear, blocks, weights,
+                    start=rest, lower=state.lower / C, upper=state.upper / C, mass_cost=mass_cost,
+                )  # fmt: skip
+            else:
+                if which is not None:
+                    linear = linear - rows @ rest
+                solve_master(gram, linear, blocks, weights, mass_cost=mass_cost)
+        points.set_weights(of, weights)
+        state.v[:] = C * (rest + rows.T @ weights)
+        self.clip()
+        self.solver.tidy(points)
+
+    def rebuild(self) -> None:
+        """Recompute the weights from the points."""
+        self.state.v[:] = self.C * self.state.points.combination()
+        self.clip()
+
+    def clip(self) -> None:
+        state = self.state
+        if state.lower.size:
+            state.w[:] = np.clip(state.v, state.lower, state.upper)
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    def certify(self) -> Certificate:
+        """Exact certificate; its oracle pass finds the points of the next iteration."""
+        state, points = self.state, self.state.points
+        if self.at_a_time < self.n:
+            self.rebuild()
+        self.oracle.run(state.w, self.truth)
+        state.count[ORACLE_CALLS] += self.n
+        w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
+        dual = (points.total_loss() - self._mass_cost().sum()) / self.n
+        dual -= lam * (v @ w - 0.5 * (w @ w))
+        state.gaps[:] = self._block_gaps()
+        self.wanted = self._improvable()
+        self.oracle_is_fresh = True
+        return Certificate(self._primal(w), dual, state.gaps / self.n)
+
+    def primal_of(self, w: np.ndarray) -> float:
+        """The objective at other weights; one oracle call per example."""
+        self.oracle.run(w, self.truth)
+        self.oracle_is_fresh = False
+        return self._primal(w)
+
+    def _primal(self, w: np.ndarray) -> float:
+        slack = np.maximum(self.oracle.best, 0.0)
+        penalties = float(self.importance @ self.penalty.cost(slack))
+        return 0.5 / (self.C * self.n) * float(w @ w) + penalties / self.n
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        self.worst = worst
+        return self.certify()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.oracle_is_fresh and self.wanted.size == 0
+
+    def _values(self) -> np.ndarray:
+        """loss_k - <w, row_k> of every block's weights, averaged over its points."""
+        points = self.state.points
+        return points.sums(points.weight * (points.loss - points.rows @ self.state.w))
+
+    def _mass_cost(self) -> np.ndarray:
+        if not self.is_cone:
+            return np.zeros(1)
+        points = self.state.points
+        return self.importance * self.penalty.conjugate(points.sums(points.weight))
+
+    def _cut(self, slack: np.ndarray) -> float:
+        """How far the one plane of these slacks lies above the current ones, at w."""
+        return float(self.importance @ self.penalty.cost(slack) - self._values()[0])
+
+    def _block_gaps(self) -> np.ndarray:
+        slack = np.maximum(self.oracle.best, 0.0)
+        if not self.solver.is_product:
+            return np.array([self._cut(slack)])
+        return self.importance * self.penalty.cost(slack) + self._mass_cost() - self._values()
+
+    def _improvable(self) -> np.ndarray:
+        """Blocks whose labellings of the last oracle pass violate a constraint, sorted."""
+        importance, smallest = self.importance, self.solver.smallest_violation
+        if not self.solver.is_product:
+            slack = np.maximum(self.oracle.reached, 0.0)
+            least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
+            return np.flatnonzero(np.array([self._cut(slack)]) > least)
+        if self.is_cone:
+            points = self.state.points
+            violation = self.oracle.reached - points.sums(points.weight)
+        else:
+            violation = self.oracle.reached - self._values() / np.where(importance, importance, 1)
+        violation[importance == 0] = 0.0
+        return np.flatnonzero(violation > np.maximum(smallest, ROUNDING * self.worst))
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    @property
+    def unsavable(self) -> str:
+        if self.cache is None or self.problem.is_compiled:
+            return ""
+        return (
+            "a checkpoint cannot hold the labels of a Python model (they may be any object); "
+            'use CuttingPlane(slacks="one", cache=0), which remembers none, or no checkpoint'
+        )
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        return saved_arrays(self)
+
+    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        resume(self, arrays, best, damaged)

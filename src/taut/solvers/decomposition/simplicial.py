@@ -1,0 +1,116 @@
+"""Restricted simplicial decomposition of the dual, in the smallest space the objective can see.
+
+The dual of a structured SVM depends on alpha_i only through (beta_i, gamma_i), the average feature
+difference and loss of its labellings. Each iteration asks the oracle for the labelling of every
+example that is best under the current weights, adds its (beta, gamma) to those found before, and
+solves the *master problem* over their convex hull exactly:
+
+    product   one simplex for every example: the hull is large, iterations are few
+    one       one simplex for sums over all examples, z = (sum beta_i, sum gamma_i): tiny masters
+
+With squared slacks every example has a cone instead of a simplex. (One common simplex then consists
+of tangent planes of sum_i h(xi_i): the one common cone of the paper stalls, see formulas.md 7.4.)
+
+*Restricted*: at most ``limit`` (the paper's r) extreme points are kept per simplex, and a retained
+iterate X. At the limit the point with the smallest weight makes room, and X becomes where the
+simplex stands, so nothing is lost. limit = 1 is Frank-Wolfe with exact line search, no limit the
+plain simplicial decomposition. It ends after finitely many iterations if limit >= dim(F) + 1, F the
+smallest face that holds the optimum (the paper's dim(F) is not enough); dim + 1 always suffices.
+
+With a *working set* an iteration is about the examples with the largest gaps only (the paper's
+"key" examples), and the others stay where they are: coordinate ascent in blocks of examples.
+
+Reference: Yu & Rousu (2007), A method for large margin parameter optimization in structured
+prediction problems; Hearn, Lawphongpanich & Ventura (1987) for the restricted method.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taut.solvers.decomposition.options import Decomposition, checked_count
+from taut.solvers.decomposition.points import Points
+
+
+@dataclass(frozen=True)
+class Simplicial(Decomposition):
+    """Options of restricted simplicial decomposition.
+
+    ``simplexes`` is "product" or "one". ``limit`` is the largest number of extreme points per
+    simplex; None is dim + 1, or what fits into ``memory`` (GiB) if that is less. ``working_set``
+    is the number of examples of one iteration; None is all, or 200 where there are more than
+    1,000. ``drop_unused`` forgets points as soon as their weight is zero: smaller masters, at the
+    price of finding some of them again.
+    """
+
+    simplexes: str = "product"
+    limit: float | None = None
+    working_set: int | None = None
+    drop_unused: bool = False
+    memory: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.simplexes not in ("product", "one"):
+            raise ValueError(f'simplexes={self.simplexes!r}; expected "product" or "one"')
+        if self.limit is not None and not self.limit >= 1:
+            raise ValueError(
+                f"limit={self.limit!r}; a number of extreme points per simplex, at least 1, or None"
+            )
+        checked_count(self.working_set, "working_set", "a number of examples")
+        if self.working_set is not None and self.simplexes == "one":
+            raise ValueError(
+                'working_set is for simplexes="product"; one simplex is of all examples'
+            )
+        if not self.memory > 0:
+            raise ValueError(f"memory={self.memory!r}; a positive number of GiB")
+
+    @property
+    def is_product(self) -> bool:
+        return self.simplexes == "product"
+
+    @property
+    def examples_at_a_time(self) -> int | None:
+        return self.working_set
+
+    def most_points(self, points: Points) -> float:
+        if self.limit is not None:
+            return self.limit
+        return max(min(points.dim + 1, points.fitting(self.memory * 2**30) // points.n_blocks), 1)
+
+    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
+        full = blocks[points.sizes()[blocks] >= most]
+        if not full.size:
+            return
+        dropped = least_weighty(points, full)
+        # A point without weight can go; otherwise it is needed to say where its simplex stands.
+        moving = np.unique(points.block[dropped[points.weight[dropped] > 0]])
+        keep = np.ones(len(points), bool)
+        keep[dropped] = False
+        if not moving.size:
+            points.keep(keep)
+            return
+        before = len(points)
+        replaced = points.retained & np.isin(points.block, moving)
+        points.retain(moving, is_cone=is_cone)
+        added = len(points) - (before - int(replaced.sum()))
+        points.keep(np.concatenate([keep[~replaced], np.ones(added, bool)]))
+
+    def tidy(self, points: Points) -> None:
+        if self.drop_unused:
+            points.keep((points.weight > 0) | points.retained)
+
+    def describe(self) -> str:
+        what = f"simplexes {self.simplexes}"
+        what += "" if self.limit is None else f", limit {self.limit:g}"
+        what += "" if self.working_set is None else f", working set {self.working_set}"
+        return f"restricted simplicial decomposition ({what})"
+
+
+def least_weighty(points: Points, blocks: np.ndarray) -> np.ndarray:
+    """The extreme point with the smallest weight, the oldest of these, of each block."""
+    candidates = np.flatnonzero(~points.retained & np.isin(points.block, blocks))
+    order = candidates[
+        np.lexsort([candidates, points.weight[candidates], points.block[candidates]])
+    ]
+    _, first = np.unique(points.block[order], return_index=True)
+    return order[first]

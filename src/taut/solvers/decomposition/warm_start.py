@@ -1,0 +1,88 @@
+"""Where a decomposition run starts, if not at the origin: from an earlier solution's points."""
+
+from typing import Any
+
+import numpy as np
+
+from taut._compile import compiled, in_mode
+from taut.accumulator import dense_accumulator
+from taut.problem import add_corner, begin_change, project, true_label, weight
+from taut.solvers.decomposition.state import DecompositionState
+from taut.solvers.solution import describe
+from taut.solvers.state import State
+from taut.solvers.warm_start import (
+    check_has_state,
+    check_keep,
+    check_same_relaxation,
+    earlier_examples,
+)
+
+
+def continue_from(run: Any, earlier: Any, keep: str) -> None:
+    """Take over an earlier run's points and weights; new examples start at the truth.
+
+    Points do not depend on C: with another one, the first master problem weighs them anew. The
+    dual point of a block-coordinate run becomes the retained point of every simplex.
+    """
+    check_keep(keep)
+    check_has_state(earlier)
+    check_same_relaxation(run, earlier)
+    n_before = earlier_examples(run, earlier)
+    if isinstance(earlier.state, DecompositionState):
+        _take_points(run, earlier, n_before)
+    elif isinstance(earlier.state, State) and not run.is_cone:
+        _take_dual_point(run, earlier, n_before)
+    else:
+        raise _cannot(run, earlier)
+    points = run.state.points
+    if keep == "primal" and earlier.C < run.C and not run.is_cone:
+        points.move_toward_origin(earlier.C / run.C)
+    run.rebuild()
+
+
+def _cannot(run: Any, earlier: Any) -> ValueError:
+    return ValueError(
+        f"{describe(run.solver)} cannot start from the points of the earlier run, "
+        f"{describe(earlier.solver)}; warm-start with the same solver and the same slack_penalty, "
+        "or start cold"
+    )
+
+
+def _take_points(run: Any, earlier: Any, n_before: int) -> None:
+    before, now = earlier.state, run.state
+    if before.penalty is not run.penalty or earlier.solver.is_product != run.solver.is_product:
+        raise _cannot(run, earlier)
+    if not run.solver.is_product and n_before < run.n:
+        raise ValueError(
+            "warm_start: a plane is a sum over all examples, so those of fewer examples say "
+            'nothing about these; start cold, or use simplexes="product" (slacks="n")'
+        )
+    now.points.take(before.points)
+    if not run.is_cone:
+        now.points.add_origins(np.arange(n_before, now.points.n_blocks))
+
+
+@compiled
+def write_block(problem, i, mu, work, truth, whole):
+    """whole += s_i Psi_i(truth - mu_i)."""
+    true_label(problem, i, truth)
+    begin_change(problem, i, mu, -1.0, work)
+    add_corner(problem, i, truth, 1.0, work)
+    project(problem, i, work, weight(problem, i), whole)
+
+
+def _take_dual_point(run: Any, earlier: Any, n_before: int) -> None:
+    """Every example's marginals, as one point: it stands in for the origin."""
+    problem, points, maker = run.problem, run.state.points, run.maker
+    mu = problem.new_dual()
+    problem.copy_dual(earlier.state.mu, mu)
+    write = in_mode(write_block, problem)
+    rows = np.zeros((points.n_blocks, problem.dim))
+    for i in range(n_before):
+        row = rows[i if run.solver.is_product else 0]
+        write(problem, i, mu, maker.work, maker.truth, dense_accumulator(row))
+    loss = np.zeros(run.n)
+    loss[:n_before] = run.importance[:n_before] * earlier.state.ell
+    points.keep(np.zeros(len(points), bool))
+    blocks = np.arange(points.n_blocks)
+    points.add(rows, loss if run.solver.is_product else loss.sum()[None], blocks, retained=True)
