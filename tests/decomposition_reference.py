@@ -17,6 +17,8 @@ import numpy as np
 from quadratic_program import QuadraticProgram
 from taut_reference import chain_pair, multiclass_pair
 
+from taut import PythonProblem
+
 LINEAR, SQUARED = "linear", "squared"
 FREE = (-np.inf, np.inf)
 
@@ -172,19 +174,19 @@ class Hull:
 
     def add(self, point, limit):
         if len(self.points) == limit:
-            psi, loss = self.current()
-            mass = self.weights.sum()  # one, or of a cone, where only the direction counts
-            self.retained = psi / mass, loss / mass
-            del self.points[int(np.argmin(self.weights[:limit]))]
+            least = int(np.argmin(self.weights[:limit]))
+            if self.weights[least] > 0:
+                psi, loss = self.current()
+                mass = self.weights.sum()  # one, or of a cone, where only the direction counts
+                self.retained = psi / mass, loss / mass
+            del self.points[least]
         self.points.append(point)
 
     def purge(self):
-        used = self.weights > 0
-        kept = used[: len(self.points)]
-        self.points = [one for one, use in zip(self.points, kept, strict=True) if use]
-        if self.retained is not None and not used[-1]:
-            self.retained = None
-        self.weights = self.weights[used]
+        """Drop the extreme points without weight."""
+        used = self.weights[: len(self.points)] > 0
+        self.points = [one for one, use in zip(self.points, used, strict=True) if use]
+        self.weights = np.append(self.weights[: used.size][used], self.weights[used.size :])
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ class Iterate:
     w: np.ndarray
     primal: float  # both in the sum form
     dual: float
-    sizes: list[int]  # points with weight, in every hull
+    in_use: list[int]  # points with weight, of every hull
 
     @property
     def gap(self):
@@ -200,46 +202,59 @@ class Iterate:
 
 
 def simplicial(
-    problem, C, *, simplexes="product", limit=None, penalty=LINEAR, bounds=FREE, tol=1e-11,
-    iterations=100,
+    problem, C, *, simplexes="product", limit=None, penalty=LINEAR, bounds=FREE, purge=False,
+    tol=1e-11, iterations=100,
 ):  # fmt: skip
     """The iterates of restricted simplicial decomposition, from the truth.
 
-    Oracle; at the limit the point of least weight makes room and the iterate is retained; the
-    master problem over all points exactly; points without weight go.
+    Oracle; at the limit the point of least weight makes room, and if it had any the iterate is
+    retained; then the master problem over all points, exactly.
+
+    One simplex with squared slacks is made of tangent planes, sum_i s_i (a_i H_i(y_i) - a_i^2 / 2)
+    with a_i = xi_i, and their dual value is below that of the masses they add up to.
     """
     product = simplexes == "product"
     share = C * problem.s if product else np.ones(1)
+    cone = penalty == SQUARED and product
+    within = penalty if product else LINEAR
     nothing = np.zeros(problem.dim), 0.0
-    cone = penalty == SQUARED
-    assert product or not cone
     hulls = [Hull([], None if cone else nothing, np.ones(0 if cone else 1)) for _ in share]
     seen = []
     while True:
-        seen.append(_iterate(problem, C, hulls, share, penalty, bounds))
+        w, dual = _dual_point(problem, hulls, share, within, bounds)
+        in_use = [np.count_nonzero(hull.weights) for hull in hulls]
+        seen.append(Iterate(w, problem.primal(w, C, penalty), dual, in_use))
         if seen[-1].gap <= tol * seen[0].primal or len(seen) > iterations:
             return seen
-        corners = _corners(problem, C, seen[-1].w, product)
+        corners = _corners(problem, w) if product else [_plane(problem, C, w, penalty)]
         for hull, corner in zip(hulls, corners, strict=True):
-            if _improves(hull, corner, seen[-1].w, cone):
+            if _improves(hull, corner, w, cone):
                 hull.add(corner, limit)
-        _solve_master(hulls, share, penalty, bounds)
+        _solve_master(hulls, share, within, bounds)
+        if purge:
+            for hull in hulls:
+                hull.purge()
 
 
-def _corners(problem, C, w, product):
+def _corners(problem, w):
     best = [values.argmax() for values in problem.values(w)]
-    psi = np.array([rows[y] for rows, y in zip(problem.psi, best, strict=True)])
-    loss = np.array([rows[y] for rows, y in zip(problem.loss, best, strict=True)])
-    if product:
-        return list(zip(psi, loss, strict=True))
-    return [(C * problem.s @ psi, C * problem.s @ loss)]
+    return [(psi[y], loss[y]) for (psi, loss), y in zip(problem.examples, best, strict=True)]
+
+
+def _plane(problem, C, w, penalty):
+    """One corner for all examples: a tangent plane of C sum_i s_i h(xi_i)."""
+    corners = _corners(problem, w)
+    slope = np.ones(problem.n) if penalty == LINEAR else problem.slacks(w)
+    psi, loss = np.array([one for one, _ in corners]), np.array([one for _, one in corners])
+    s = C * problem.s
+    return (s * slope) @ psi, s @ (slope * loss - conjugate(slope, penalty))
 
 
 def _improves(hull, corner, w, cone):
     value = corner[1] - corner[0] @ w
     if cone:
         before = hull.weights.sum()
-    elif hull.weights.size:
+    else:
         psi, loss = hull.current()
         before = loss - psi @ w
     return value > before + 1e-12 * (1 + abs(before))
@@ -252,10 +267,10 @@ def _solve_master(hulls, share, penalty, bounds):
     _, weights = spanned_optimum(psi, loss, of_spanned, penalty, bounds)
     for (hull, _), now in zip(spanned, weights, strict=True):
         hull.weights = now
-        hull.purge()
 
 
-def _iterate(problem, C, hulls, share, penalty, bounds):
+def _dual_point(problem, hulls, share, penalty, bounds):
+    """Its weights and value."""
     v, loss = np.zeros(problem.dim), 0.0
     for hull, c in zip(hulls, share, strict=True):
         if hull.weights.size:
@@ -263,8 +278,7 @@ def _iterate(problem, C, hulls, share, penalty, bounds):
             v += c * psi
             loss += c * (of_hull - conjugate(hull.weights.sum(), penalty))
     w = np.clip(v, *bounds)
-    dual = loss - (v @ w - 0.5 * (w @ w))
-    return Iterate(w, problem.primal(w, C, penalty), dual, [len(hull.weights) for hull in hulls])
+    return w, loss - (v @ w - 0.5 * (w @ w))
 
 
 # --- problems ----------------------------------------------------------------------------------
@@ -351,10 +365,17 @@ class ListedModel:
         return x, int(np.argmin(self.problem.psi[x] @ w))
 
 
+def python_problem(listed):
+    """An enumerated problem for taut's solvers."""
+    model = ListedModel(listed)
+    return PythonProblem(model, model.X, model.Y, listed.s)
+
+
 def compiled_pairs():
     """Compiled problems with their enumeration."""
     pairs = {
         "multiclass": multiclass_pair(7, 3, n_features=2, weighted=True, seed=1),
         "chain": chain_pair([3, 1, 2, 3], 2, n_features=2, seed=2),
+        "sparse chain": chain_pair([3, 1, 2, 3], 2, n_features=5, kind="sparse", seed=3),
     }
     return {name: (problem, enumerated(reference)) for name, (problem, reference) in pairs.items()}

@@ -45,6 +45,8 @@ class QuadraticProgram:
     def solve(self):
         """(value, x, multipliers of the equations)."""
         found, n_equations = self._solve()
+        # More than this precision may be out of reach; duality gaps tell what was reached.
+        assert str(found.status) in ("Solved", "AlmostSolved"), found.status
         return found.obj_val, np.array(found.x), np.array(found.z)[:n_equations]
 
     def solve_sharply(self):
@@ -90,6 +92,4 @@ class QuadraticProgram:
             [clarabel.ZeroConeT(len(b)), clarabel.NonnegativeConeT(len(h))],
             settings,
         ).solve()
-        # More than this precision may be out of reach; duality gaps tell what was reached.
-        assert str(found.status) in ("Solved", "AlmostSolved"), found.status
         return found, len(b)

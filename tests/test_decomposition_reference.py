@@ -143,7 +143,7 @@ def test_as_many_points_as_the_face_has_dimensions_are_too_few(dim):
     for seed in range(12):
         problem = random_problem(seed, n=1, dim=dim, labellings=8)
         whole = simplicial(problem, 30.0, simplexes="one")
-        corners = whole[-1].sizes[0]  # of the face of the optimum, a simplex
+        corners = whole[-1].in_use[0]  # of the face of the optimum, a simplex
         if corners != dim + 1:
             continue
         few, enough = (

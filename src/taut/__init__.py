@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from taut.solvers import BCFW as BCFW
     from taut.solvers import IDAL as IDAL
     from taut.solvers import AugmentedLagrangian as AugmentedLagrangian
+    from taut.solvers import CuttingPlane as CuttingPlane
     from taut.solvers import FrankWolfe as FrankWolfe
+    from taut.solvers import Simplicial as Simplicial
     from taut.solvers import SoftBCFW as SoftBCFW
     from taut.solvers import SoftSDCA as SoftSDCA
     from taut.solvers import Solution as Solution
     from taut.solvers import Status as Status
+    from taut.solvers import Subgradient as Subgradient
     from taut.solvers import solve as solve
     from taut.text import Columns as Columns
 
@@ -44,6 +47,7 @@ _HOME = {
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
     "ChainSVM": "taut.estimators",
+    "CuttingPlane": "taut.solvers",
     "FrankWolfe": "taut.solvers",
     "Graph": "taut.graphs",
     "GraphCRF": "taut.estimators",
@@ -54,11 +58,13 @@ _HOME = {
     "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
     "Sequences": "taut.sequences",
+    "Simplicial": "taut.solvers",
     "SoftBCFW": "taut.solvers",
     "SoftSDCA": "taut.solvers",
     "Solution": "taut.solvers",
     "Status": "taut.solvers",
     "StructuredSVM": "taut.estimators",
+    "Subgradient": "taut.solvers",
     "check_problem": "taut.check",
     "load": "taut.estimators",
     "solve": "taut.solvers",

@@ -277,9 +277,13 @@ def in_mode(function: Any, problem: Any) -> Callable:
     """
     if not problem.is_compiled:
         return function.py_func
-    if type(problem).__module__.partition(".")[0] == "taut":
-        return function
-    return _uncached(function)
+    return function if _comes_with_taut(problem) else _uncached(function)
+
+
+def _comes_with_taut(problem: Any) -> bool:
+    """Also of what a problem is made from: see :mod:`taut.structures.slack_rescaled`."""
+    ours = type(problem).__module__.partition(".")[0] == "taut"
+    return ours and (not hasattr(problem, "base") or _comes_with_taut(problem.base))
 
 
 @functools.cache

@@ -12,8 +12,9 @@ def check_problem(problem: PythonProblem, n_examples: int = 10, random_state: in
     """Raise a ValueError that lists everything found wrong with a Python model; else do nothing.
 
     Looks at ``n_examples`` examples under several weight vectors: features and losses are finite
-    and repeatable, the truth costs nothing, inputs are not modified, and neither ``oracle`` nor
-    ``predict`` is beaten by a label they or another weight vector came up with.
+    and repeatable, the truth costs nothing, inputs are not modified, and neither the oracle of the
+    problem's formulation nor ``predict`` is beaten by a label they or another weight vector came up
+    with.
     """
     if not isinstance(problem, PythonProblem):
         raise TypeError(
@@ -66,11 +67,12 @@ class _Example:
             found.append(f"example {i}: joint_feature(x, y) differs from one call to the next")
         candidates = {label_key(y): y}
         answers = []
+        name = self.problem.oracle_name
         for w in weights:
             given = w.copy()
-            oracle, predicted = model.oracle(given, x, y), model.predict(given, x)
+            oracle, predicted = getattr(model, name)(given, x, y), model.predict(given, x)
             if not np.array_equal(given, w):
-                found.append(f"example {i}: oracle or predict modifies w; work on a copy")
+                found.append(f"example {i}: {name} or predict modifies w; work on a copy")
             answers.append((w, oracle, predicted))
             for label in (oracle, predicted):
                 candidates.setdefault(label_key(label), label)
@@ -81,14 +83,13 @@ class _Example:
         phi = {key: self.features(label) for key, label in candidates.items()}
         loss = {key: float(model.loss(y, label)) for key, label in candidates.items()}
         for w, oracle, predicted in answers:
-            found += self._beaten(
-                "oracle", oracle, {k: loss[k] + phi[k] @ w for k in phi}, candidates,
-                "loss + <w, joint_feature>",
-            )  # fmt: skip
-            found += self._beaten(
-                "predict", predicted, {k: phi[k] @ w for k in phi}, candidates,
-                "<w, joint_feature>",
-            )  # fmt: skip
+            score = {k: float(phi[k] @ w) for k in phi}
+            if self.problem.formulation == "slack":
+                value = {k: loss[k] * (1.0 + score[k] - score[label_key(y)]) for k in score}
+            else:
+                value = {k: loss[k] + score[k] for k in score}
+            found += self._beaten(name, oracle, value, candidates, self.problem.maximised)
+            found += self._beaten("predict", predicted, score, candidates, "<w, joint_feature>")
         if _differ(before, (x, y)):
             found.append(f"example {i}: the model modifies x or y; work on a copy")
         return found

@@ -13,6 +13,8 @@ marginals mu_i of a distribution over labellings, and the problem decides how to
                          a change d of mu_i in ``work``, Psi_i d for the weights, mu_i += step * d
     begin_margins, margin
                          one labelling against the weights, without scoring all others
+    rescaled_argmax      the max oracle of slack rescaling, where there is one: see
+                         :mod:`taut.structures.slack_rescaled`
 
 Built-in problems are named tuples of arrays and run compiled; a model in plain Python is a
 :class:`taut.PythonProblem`. Both run the same solver source, because the functions below find
@@ -63,6 +65,15 @@ def attained(problem, w, i, work, y, bound):
     value, which the certificate needs, while a step needs the value of where it goes.
     """
     return bound
+
+
+@generic
+def rescaled_argmax(problem, w, i, work, search, y):
+    """Write the labelling of largest loss_i(y) (1 + score(y) - score(truth)) into ``y``.
+
+    Scores are prepared without loss. ``search`` is what ``problem.new_rescaled_search()`` made for
+    this thread; a problem that needs no more memory than its work has no such method.
+    """
 
 
 @generic

@@ -7,12 +7,18 @@ A model is any object with four methods:
     oracle(w, x, y)       argmax over y_hat of loss(y, y_hat) + <w, joint_feature(x, y_hat)>
     predict(w, x)         argmax over y_hat of <w, joint_feature(x, y_hat)>
 
+Under slack rescaling, ``formulation="slack"``, the loss multiplies. In place of ``oracle`` there is
+
+    slack_oracle(w, x, y) argmax over y_hat of
+                          loss(y, y_hat) * (1 + <w, joint_feature(x, y_hat) - joint_feature(x, y)>)
+
 Labels may be any objects. A solver knows them by *tokens*: labelling ``[k]`` of example i is the
 k-th label this problem remembers for i, the truth being 0. A label is forgotten, and its token used
 again, when the solver holds no reference to it.
 
 The dual block of an example is (psi, loss), averaged over mu_i, with psi = phi(truth) - phi(label):
-what the objective can see of it.
+what the objective can see of it. The value of a label is loss - <w, psi>, and under slack rescaling
+too, with psi multiplied by the loss.
 """
 
 import copy
@@ -26,7 +32,11 @@ from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
 from taut.losses import checked_weights
 from taut.vectors import Vector, as_vector
 
-METHODS = ("joint_feature", "loss", "oracle", "predict")
+# The oracle of each formulation, and what it maximises.
+ORACLES = {
+    "margin": ("oracle", "loss + <w, joint_feature>"),
+    "slack": ("slack_oracle", "loss * (1 + <w, joint_feature - that of y>)"),
+}
 
 
 class Label:
@@ -76,13 +86,24 @@ class PythonProblem:
     longest = 1
 
     def __init__(
-        self, model: Any, X: Sequence, Y: Sequence, sample_weight: np.ndarray | None = None
+        self,
+        model: Any,
+        X: Sequence,
+        Y: Sequence,
+        sample_weight: np.ndarray | None = None,
+        *,
+        formulation: str = "margin",
     ):
-        missing = [name for name in METHODS if not callable(getattr(model, name, None))]
+        if formulation not in ORACLES:
+            raise ValueError(f'formulation={formulation!r}; expected "margin" or "slack"')
+        self.formulation = formulation
+        self.oracle_name, self.maximised = ORACLES[formulation]
+        methods = "joint_feature", "loss", self.oracle_name, "predict"
+        missing = [name for name in methods if not callable(getattr(model, name, None))]
         if missing:
             raise TypeError(
-                f"the model {type(model).__name__} has no method {missing[0]}; "
-                f"a model needs {', '.join(METHODS)}"
+                f"the model {type(model).__name__} has no method {missing[0]}; under "
+                f"formulation={formulation!r} a model needs {', '.join(methods)}"
             )
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples but Y has {len(Y)}")
@@ -139,10 +160,11 @@ class PythonProblem:
             assert entry is not None
             entry.references += 1
             return token
-        psi = self._truth[i].combined(1.0, self.features(i, label), -1.0)
         loss = float(self.model.loss(self.Y[i], label))
         if not 0.0 <= loss < np.inf:
             raise ValueError(f"loss of example {i} is {loss}; a loss is finite and not negative")
+        factor = loss if self.formulation == "slack" else 1.0
+        psi = self._truth[i].combined(factor, self.features(i, label), -factor)
         entry = Label(label, key, psi, loss)
         token = known.index(None) if None in known else len(known)
         if token == len(known):
@@ -154,6 +176,11 @@ class PythonProblem:
 
     def recall(self, earlier: "PythonProblem") -> None:
         """Take over the labels an earlier problem of the same examples remembers."""
+        if earlier.formulation != self.formulation:
+            raise ValueError(
+                f"warm_start: the last fit had formulation={earlier.formulation!r}, this one has "
+                f"{self.formulation!r}; start cold"
+            )
         if [label_key(y) for y in earlier.Y] != [label_key(y) for y in self.Y]:
             raise ValueError("warm_start: the labels differ from those of the last fit")
         # Copies: what this run forgets, the earlier one still remembers.
@@ -180,7 +207,8 @@ class PythonProblem:
     def argmax(self, w, i, work, y):
         frozen = w.view()
         frozen.flags.writeable = False
-        token = self._remember(i, self.model.oracle(frozen, self.X[i], self.Y[i]))
+        oracle = getattr(self.model, self.oracle_name)
+        token = self._remember(i, oracle(frozen, self.X[i], self.Y[i]))
         y[0] = token
         if token == 0:
             return 0.0
@@ -189,8 +217,8 @@ class PythonProblem:
         value = entry.loss - score
         if not value >= -1e-9 * (1.0 + abs(score) + entry.loss):
             raise ValueError(
-                f"example {i}: oracle returned a value below the true label's; it is not "
-                f"maximising loss + <w, joint_feature> ({value:.6g} less than the true label). "
+                f"example {i}: {self.oracle_name} returned a value below the true label's; it is "
+                f"not maximising {self.maximised} ({value:.6g} less than the true label). "
                 "check_problem() says more"
             )
         return value
@@ -292,7 +320,8 @@ class PythonProblem:
     def fingerprint(self, n: int | None = None) -> str:
         """A hash of the truth's features, the worst losses and the sample weights of n examples."""
         n = self.n if n is None else n
-        digest = hashlib.blake2b(f"{n} {self.dim}".encode(), digest_size=16)
+        kind = "" if self.formulation == "margin" else self.formulation
+        digest = hashlib.blake2b(f"{n} {self.dim}{kind}".encode(), digest_size=16)
         digest.update(self.importance[:n].tobytes())
         digest.update(self.worst_losses()[:n].tobytes())
         for phi in self._truth[:n]:

@@ -9,7 +9,10 @@ from taut.cli.values import above, at_least, picture, separator
 # Named here too, so that help need not import what they are names of; a test compares.
 FORMATS = ("columns", "attributes", "jsonl")
 ENCODINGS = ("utf-8", "latin-1")
-SOLVERS = ("auto", "averaged", "fw", "bcfw", "bcpfw", "bcafw", "corrective")
+SOLVERS = (
+    "auto", "averaged", "fw", "bcfw", "bcpfw", "bcafw", "corrective",
+    "simplicial", "cutting-plane", "cutting-plane-one", "subgradient",
+)  # fmt: skip
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
 
 
@@ -84,6 +87,20 @@ def add_train(train: ArgumentParser) -> None:
         metavar="N",
         help="with --dev: stop when so many checks brought no better score (default "
         f"{defaults.PATIENCE})",
+    )
+    add(
+        "--formulation",
+        choices=("margin", "slack"),
+        default="margin",
+        help="other labellings must score less by their loss, or by 1 with slack that counts times "
+        "the loss (default %(default)s)",
+    )
+    add(
+        "--slack-penalty",
+        choices=("linear", "squared"),
+        default="linear",
+        help="what a slack costs; squared: --solver simplicial, cutting-plane or subgradient "
+        "(default %(default)s)",
     )
     add("--solver", choices=SOLVERS, default=defaults.SOLVER, help="default %(default)s")
     add(

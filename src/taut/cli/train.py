@@ -34,11 +34,12 @@ from taut.cli.results import Result, as_json, as_text, note
 from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
 from taut.labels import LabelCodec
 from taut.losses import checked_weights
-from taut.solvers import BCFW, FrankWolfe, Solution, Status, solve
+from taut.solvers import BCFW, Solution, Status, solve
 from taut.solvers.named import named_solver
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import InvalidTruth
 from taut.structures.pairwise import Pairwise
+from taut.structures.slack_rescaled import slack_rescaled
 from taut.text.attributes import AttributeEncoder
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
@@ -192,9 +193,10 @@ def _validation(
 
 def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> Solution:
     return solve(
-        problem,
+        slack_rescaled(problem) if options.formulation == "slack" else problem,
         _solver(problem, options),
         C=scaled_C(options.C, problem),
+        slack_penalty=options.slack_penalty,
         tol=options.tol,
         max_passes=options.max_passes,
         time_limit=options.time_limit,
@@ -209,9 +211,10 @@ def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> 
     )
 
 
-def _solver(problem: Pairwise, options: Namespace) -> BCFW | FrankWolfe:
-    solver = named_solver(options.solver, problem, options.averaging)
-    assert isinstance(solver, BCFW | FrankWolfe)  # the others are for graphs
+def _solver(problem: Pairwise, options: Namespace) -> Any:
+    solver = named_solver(
+        options.solver, problem, options.averaging, slack_penalty=options.slack_penalty
+    )
     often = solver.check_every <= defaults.CHECK_EVERY
     if options.dev is None or often or not isinstance(solver, BCFW):
         return solver
@@ -222,7 +225,7 @@ def _kept_options(options: Namespace, layout: Layout, encoder: Encoder) -> dict[
     """What the model file says about the run: parameters of ChainSVM, and how text was read."""
     same_name = (
         "C", "loss", "features", "min_freq", "scheme", "scheme_in_training", "solver", "averaging",
-        "tol", "max_passes", "time_limit",
+        "tol", "max_passes", "time_limit", "formulation", "slack_penalty",
     )  # fmt: skip
     template = encoder.template.text if isinstance(encoder, TemplateEncoder) else None
     return {

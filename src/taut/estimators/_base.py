@@ -14,7 +14,9 @@ from taut.solvers import Solution, Status, solve
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.named import is_without_inference, named_solver
 from taut.solvers.solve import is_number
+from taut.structures.slack_rescaled import slack_rescaled
 
+FORMULATIONS = ("margin", "slack")
 WARM_STARTS = (False, True, "dual", "primal")
 
 
@@ -23,18 +25,30 @@ class StructuredEstimator(BaseEstimator):
 
     Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, bounds,
     callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
+    Those that offer them also store formulation and slack_penalty.
     """
+
+    formulation = "margin"
+    slack_penalty = "linear"
 
     def _train(self, problem: Any, *, continues: bool, C: float, **validation: Any) -> Solution:
         """Solve; ``continues`` starts from ``solution_``."""
         earlier = self.solution_ if continues else None
-        solver = named_solver(self.solver, problem, self.averaging, **self._solver_options())
+        problem = self._formulated(problem)
+        solver = named_solver(
+            self.solver,
+            problem,
+            self.averaging,
+            slack_penalty=self.slack_penalty,
+            **self._solver_options(),
+        )
         if earlier is not None and self.solver == "auto" and _alike(solver, earlier.solver):
             solver = earlier.solver  # a run goes on with the solver it began with
         return solve(
             problem,
             solver,
             C=C,
+            slack_penalty=self.slack_penalty,
             bounds=self.bounds,
             tol=self.tol,
             max_passes=self.max_passes,
@@ -50,6 +64,22 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
             **validation,
         )
+
+    def _checked_formulation(self) -> str:
+        if self.formulation not in FORMULATIONS:
+            raise ValueError(f"formulation={self.formulation!r}; expected one of {FORMULATIONS}")
+        return self.formulation
+
+    def _formulated(self, problem: Any) -> Any:
+        """The problem as the formulation wants it; a Python model's is made for it already."""
+        if self._checked_formulation() == "margin" or not problem.is_compiled:
+            return problem
+        if is_without_inference(self.solver):
+            raise ValueError(
+                f'formulation="slack" needs an oracle, and solver={self.solver!r} uses none; use '
+                'another solver, or formulation="margin"'
+            )
+        return slack_rescaled(problem)
 
     def _solver_options(self) -> dict[str, Any]:
         """What solvers named by a string are told."""

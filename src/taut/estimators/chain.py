@@ -64,9 +64,17 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         Predict only labellings that write spans in this scheme.
     scheme_in_training : bool
         Train under the same constraint; the training labels must satisfy it.
+    formulation : {"margin", "slack"}
+        How much worse another labelling must score than the truth: by its loss ("margin"), or by 1,
+        with slack that counts times the loss ("slack": labellings of small loss matter less, but
+        the oracle is dearer).
+    slack_penalty : {"linear", "squared"}
+        What a slack costs: xi, or xi^2 / 2 (with the solvers "simplicial", "cutting-plane" and
+        "subgradient").
     solver : str or solver object
         "auto", "averaged" (the quick one for much text), "fw", "bcfw", "bcpfw", "bcafw",
-        "corrective", or a :class:`taut.BCFW` or :class:`taut.FrankWolfe` with options.
+        "corrective", "simplicial", "cutting-plane", "cutting-plane-one", "subgradient", or an
+        object with options, such as :class:`taut.BCFW` or :class:`taut.Simplicial`.
     averaging : bool
         Return the weighted average of all iterates: good for few passes over much text.
     tol : float
@@ -116,6 +124,8 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         min_freq: int = 1,
         scheme: str | None = None,
         scheme_in_training: bool = False,
+        formulation: str = "margin",
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         averaging: bool = False,
         tol: float = 1e-3,
@@ -142,6 +152,8 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         self.min_freq = min_freq
         self.scheme = scheme
         self.scheme_in_training = scheme_in_training
+        self.formulation = formulation
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.averaging = averaging
         self.tol = tol

@@ -86,6 +86,8 @@ class GraphSVM(GraphEstimator):
         class_weight: dict | str | None = None,
         missing_label: Any = -1,
         bias: bool = True,
+        formulation: str = "margin",
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         rho: float = 1.0,
         averaging: bool = False,
@@ -111,6 +113,8 @@ class GraphSVM(GraphEstimator):
         self.class_weight = class_weight
         self.missing_label = missing_label
         self.bias = bias
+        self.formulation = formulation
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.rho = rho
         self.averaging = averaging

@@ -44,6 +44,8 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
         cost: ArrayLike | None = None,
         class_weight: dict | str | None = None,
         bias: bool = True,
+        formulation: str = "margin",
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         averaging: bool = False,
         tol: float = 1e-3,
@@ -63,6 +65,8 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
         self.cost = cost
         self.class_weight = class_weight
         self.bias = bias
+        self.formulation = formulation
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.averaging = averaging
         self.tol = tol

@@ -87,6 +87,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         label_weight: ArrayLike | None = None,
         bias: bool = True,
         counts: Sequence[tuple[Sequence[int], int, int]] | None = None,
+        formulation: str = "margin",
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         rho: float = 1.0,
         averaging: bool = False,
@@ -111,6 +113,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.label_weight = label_weight
         self.bias = bias
         self.counts = counts
+        self.formulation = formulation
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.rho = rho
         self.averaging = averaging

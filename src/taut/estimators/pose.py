@@ -77,6 +77,7 @@ class PoseSVM(StructuredEstimator):
         *,
         tree: Sequence[int] | None = None,
         n_types: int = 1,
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         averaging: bool = False,
         tol: float = 1e-2,
@@ -95,6 +96,7 @@ class PoseSVM(StructuredEstimator):
         self.C = C
         self.tree = tree
         self.n_types = n_types
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.averaging = averaging
         self.tol = tol

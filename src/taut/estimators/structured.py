@@ -24,6 +24,8 @@ class StructuredSVM(StructuredEstimator):
         model: Any,
         C: float = 1.0,
         *,
+        formulation: str = "margin",
+        slack_penalty: str = "linear",
         solver: Any = "auto",
         averaging: bool = False,
         tol: float = 1e-3,
@@ -41,6 +43,8 @@ class StructuredSVM(StructuredEstimator):
     ):
         self.model = model
         self.C = C
+        self.formulation = formulation
+        self.slack_penalty = slack_penalty
         self.solver = solver
         self.averaging = averaging
         self.tol = tol
@@ -62,7 +66,7 @@ class StructuredSVM(StructuredEstimator):
         """Train on inputs ``X`` and outputs ``y``, whatever the model makes of them."""
         continues = self._checked_warm_start() and hasattr(self, "solution_")
         weights = checked_weights(sample_weight, len(X))
-        problem = PythonProblem(self.model, X, y, weights)
+        problem = PythonProblem(self.model, X, y, weights, formulation=self._checked_formulation())
         if continues:
             problem.recall(self._fitted)
         self._store(problem, self._train(problem, continues=continues, C=self.C))

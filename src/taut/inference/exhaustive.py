@@ -29,8 +29,9 @@ def new_exhaustive_work(nodes: int, edges: int) -> ExhaustiveWork:
 
 
 @compiled
-def _list_edges(ends, n, m, first, listed):
+def list_edges(ends, n, m, work):
     """Sort the edges by their later end, by counting."""
+    first, listed = work.first, work.listed
     first[: n + 2] = 0
     for e in range(m):
         first[max(ends[e, 0], ends[e, 1]) + 2] += 1
@@ -43,30 +44,43 @@ def _list_edges(ends, n, m, first, listed):
 
 
 @compiled
+def add_node(theta, ends, pair, t, work):
+    """The score of the nodes up to t, from that of the nodes before."""
+    digits, first, listed = work.digits, work.first, work.listed
+    score = work.partial[t] + theta[t, digits[t]]
+    for position in range(first[t], first[t + 1]):
+        e = listed[position]
+        score += pair[e, digits[ends[e, 0]], digits[ends[e, 1]]]
+    work.partial[t + 1] = score
+
+
+@compiled
+def count_up(states, n, digits):
+    """The next labelling; returns the first node that changed, -1 after the last labelling."""
+    changed = n - 1
+    while changed >= 0 and digits[changed] == states[changed] - 1:
+        digits[changed] = 0
+        changed -= 1
+    if changed >= 0:
+        digits[changed] += 1
+    return changed
+
+
+@compiled
 def try_all(theta, states, ends, pair, n, m, work, y):
     """Write the best labelling into ``y`` and return its score."""
-    digits, partial, first, listed = work.digits, work.partial, work.first, work.listed
-    _list_edges(ends, n, m, first, listed)
-    for t in range(n):
-        digits[t] = 0
+    digits, partial = work.digits, work.partial
+    list_edges(ends, n, m, work)
+    digits[:n] = 0
     partial[0] = 0.0
     best = -np.inf
     changed = 0
     while changed >= 0:
         for t in range(changed, n):
-            score = partial[t] + theta[t, digits[t]]
-            for position in range(first[t], first[t + 1]):
-                e = listed[position]
-                score += pair[e, digits[ends[e, 0]], digits[ends[e, 1]]]
-            partial[t + 1] = score
+            add_node(theta, ends, pair, t, work)
         if partial[n] > best:
             best = partial[n]
             for t in range(n):
                 y[t] = digits[t]
-        changed = n - 1
-        while changed >= 0 and digits[changed] == states[changed] - 1:
-            digits[changed] = 0
-            changed -= 1
-        if changed >= 0:
-            digits[changed] += 1
+        changed = count_up(states, n, digits)
     return best

@@ -45,6 +45,21 @@ def _four_maxima(value, step, row):
 
 
 @compiled
+def best_steps(before, step, row):
+    """row[l] = max_k (before[k] + step[k, l])."""
+    n_states = row.size
+    for label in range(n_states):
+        row[label] = before[0] + step[0, label]
+    previous = 1
+    while previous + 3 < n_states:
+        _four_maxima(before[previous:], step[previous:], row)
+        previous += 4
+    while previous < n_states:
+        _maxima(before[previous], step[previous], row)
+        previous += 1
+
+
+@compiled
 def viterbi(theta, pair, length, best, reach, y):
     """Write the best labelling into ``y[:length]`` and return its score."""
     n_states = theta.shape[1]
@@ -52,18 +67,8 @@ def viterbi(theta, pair, length, best, reach, y):
     for label in range(n_states):
         best[0, label] = theta[0, label]
     for t in range(1, length):
-        step = pair[0 if shared else t - 1]
         row = reach[t]
-        before = best[t - 1]
-        for label in range(n_states):
-            row[label] = before[0] + step[0, label]
-        previous = 1
-        while previous + 3 < n_states:
-            _four_maxima(before[previous:], step[previous:], row)
-            previous += 4
-        while previous < n_states:
-            _maxima(before[previous], step[previous], row)
-            previous += 1
+        best_steps(best[t - 1], pair[0 if shared else t - 1], row)
         for label in range(n_states):
             best[t, label] = row[label] + theta[t, label]
 

@@ -7,6 +7,7 @@ from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.sampling import Order
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solve import solve
+from taut.solvers.subgradient import Subgradient
 
 __all__ = [
     "BCFW",
@@ -23,5 +24,6 @@ __all__ = [
     "SoftSDCA",
     "Solution",
     "Status",
+    "Subgradient",
     "solve",
 ]

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.decomposition import Simplicial
 from taut.solvers.factorwise import AugmentedLagrangian, FactorSolver
+from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
@@ -22,8 +24,13 @@ CHEAP_ORACLE_SECONDS = 1e-4
 
 
 def choose_solver(
-    problem: Any, averaging: bool = False, rho: float | None = None
-) -> BCFW | FactorSolver:
+    problem: Any,
+    averaging: bool = False,
+    rho: float | None = None,
+    penalty: SlackPenalty = SlackPenalty.LINEAR,
+) -> BCFW | FactorSolver | Simplicial:
+    if penalty is SlackPenalty.SQUARED:
+        return Simplicial()
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:

@@ -6,6 +6,7 @@ from typing import Any
 
 from taut.solvers.auto import choose_solver
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
 from taut.solvers.factorwise import (
     DLPW,
     GDMM,
@@ -16,9 +17,13 @@ from taut.solvers.factorwise import (
     SoftSDCA,
 )
 from taut.solvers.frank_wolfe import FrankWolfe
+from taut.solvers.penalty import named_penalty
 from taut.solvers.sampling import Order
+from taut.solvers.subgradient import Subgradient
 
-SOLVERS: dict[str, BCFW | FrankWolfe] = {
+OracleSolver = BCFW | FrankWolfe | Decomposition | Subgradient
+
+SOLVERS: dict[str, OracleSolver] = {
     # For text: a good model after few passes over many examples.
     "averaged": BCFW(order=Order.PERMUTED, averaging=True, refresh=6),
     "fw": FrankWolfe(),
@@ -26,6 +31,10 @@ SOLVERS: dict[str, BCFW | FrankWolfe] = {
     "bcpfw": BCFW(order=Order.GAP, direction=Direction.PAIRWISE),
     "bcafw": BCFW(order=Order.GAP, direction=Direction.AWAY),
     "corrective": BCFW(order=Order.GAP, direction=Direction.CORRECTIVE),
+    "simplicial": Simplicial(),
+    "cutting-plane": CuttingPlane(slacks="n"),
+    "cutting-plane-one": CuttingPlane(slacks="one"),
+    "subgradient": Subgradient(),
 }
 
 # Without inference, for graphs; they have a penalty rho.
@@ -54,9 +63,10 @@ def named_solver(
     problem: Any,
     averaging: bool,
     *,
+    slack_penalty: str = "linear",
     rho: Any = NO_GRAPH,
     temperature: float = 0.0,
-) -> BCFW | FrankWolfe | FactorSolver:
+) -> OracleSolver | FactorSolver:
     """The solver of this name, or the solver itself; "auto" chooses by the problem.
 
     Estimators of graphs have ``rho``; those with a ``temperature`` are trained without inference.
@@ -85,11 +95,21 @@ def named_solver(
             f"solver={solver!r} has no temperature; expected {_listed(names)}, or such an object"
         )
     if solver == "auto":
-        return choose_solver(problem, averaging=averaging, rho=rho if has_rho else None)
+        return choose_solver(
+            problem,
+            averaging=averaging,
+            rho=rho if has_rho else None,
+            penalty=named_penalty(slack_penalty),
+        )
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
-    if not isinstance(chosen, BCFW | FrankWolfe):
+    if not isinstance(chosen, OracleSolver):
         raise TypeError(f"solver={solver!r}; a name or a solver object such as BCFW is expected")
-    return replace(chosen, averaging=True) if averaging else chosen
+    if averaging and isinstance(chosen, Decomposition):
+        raise ValueError(
+            f"averaging=True is for solvers that take many small steps; solver={solver!r} solves "
+            "its master problem exactly and returns that"
+        )
+    return replace(chosen, averaging=True) if averaging else chosen  # type: ignore[arg-type]
 
 
 def _listed(names: list[str]) -> str:

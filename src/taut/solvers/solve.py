@@ -24,6 +24,8 @@ from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress, announced_compilation
 from taut.solvers.run import Run, Solver
 from taut.solvers.solution import HISTORY, Solution, Status, describe
+from taut.solvers.subgradient import Subgradient
+from taut.solvers.subgradient.run import SubgradientRun
 
 NO_GAPS = np.zeros(0)
 Callback = Callable[[np.record], bool | None]
@@ -31,7 +33,7 @@ Callback = Callable[[np.record], bool | None]
 
 def solve(
     problem: Any,
-    solver: Solver | FactorSolver | Decomposition | None = None,
+    solver: Solver | FactorSolver | Decomposition | Subgradient | None = None,
     *,
     C: float = 1.0,
     slack_penalty: str = "linear",
@@ -106,6 +108,8 @@ def solve(
 def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **options: Any) -> AnyRun:
     if isinstance(solver, Decomposition):
         return DecompositionRun(problem, solver, C, penalty=penalty, **options)
+    if isinstance(solver, Subgradient):
+        return SubgradientRun(problem, solver, C, penalty=penalty, **options)
     if penalty is not SlackPenalty.LINEAR:
         raise ValueError(
             f'slack_penalty="{penalty.value}": {describe(solver)} is for linear slacks, where '

@@ -3,5 +3,6 @@
 from taut.structures.chain import chain_problem
 from taut.structures.multiclass import multiclass_problem
 from taut.structures.pairwise import Pairwise
+from taut.structures.slack_rescaled import SlackRescaled, slack_rescaled
 
-__all__ = ["Pairwise", "chain_problem", "multiclass_problem"]
+__all__ = ["Pairwise", "SlackRescaled", "chain_problem", "multiclass_problem", "slack_rescaled"]

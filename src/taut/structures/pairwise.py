@@ -49,6 +49,11 @@ from taut.structures.pairwise_kernels import (
     step_scores,
     total_score,
 )
+from taut.structures.pairwise_rescaled import (
+    PairwiseSearch,
+    new_pairwise_search,
+    rescaled_labelling,
+)
 
 NO_STEP = np.zeros(0)
 
@@ -108,6 +113,9 @@ class Pairwise(PairwiseArrays):
         else:
             value = independent_argmax(theta, length, y)
         return value - total_score(problem, work, problem.truth[first:], length)
+
+    def rescaled_argmax(problem, w, i, work, search, y):
+        rescaled_labelling(problem, i, work, search, y)
 
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]
@@ -278,6 +286,9 @@ class Pairwise(PairwiseArrays):
             known=np.zeros((longest, n_states), np.int64),
             visit=np.zeros(1, np.int64),
         )
+
+    def new_rescaled_search(problem) -> PairwiseSearch:
+        return new_pairwise_search(problem)
 
     def new_delta(problem) -> Accumulator:
         if isinstance(problem.features, DenseFeatures):

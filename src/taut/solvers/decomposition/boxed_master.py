@@ -14,8 +14,9 @@ is a lower bound everywhere, and always makes progress.
 import numpy as np
 
 from taut.accumulator import dense_accumulator
-from taut.solvers.decomposition.master import MasterResult, gap_of, new_master, solve_master
+from taut.solvers.decomposition.master import MasterResult, solve_master
 from taut.solvers.decomposition.points import Rows, dense
+from taut.solvers.decomposition.quadratic import Quadratic, gap_of, new_quadratic
 from taut.solvers.state import bounded_step
 
 MOST_ITERATIONS = 200
@@ -37,7 +38,7 @@ def solve_boxed_master(
 ) -> MasterResult:
     """Like ``solve_master``; ``gram`` is that of the rows, ``start`` what else v is made of."""
     m = len(linear)
-    master = new_master(gram, linear, blocks, mass_cost)
+    master = new_quadratic(gram, linear, blocks, mass_cost)
     # The mass of a cone is one more entry of v, outside of no box.
     root = np.zeros(0) if mass_cost is None else np.sqrt(mass_cost)
     lower_too = np.concatenate([lower, np.full(root.size, -np.inf)])
@@ -67,7 +68,7 @@ def solve_boxed_master(
         )
         total += found.iterations
         way = image(target - weights)
-        gain = float(gradient @ (target - weights))
+        gain = slope(master, gradient, target - weights)
         if gain <= 0.0:
             break
         step = bounded_step(dense_accumulator(-way), v, lower_too, upper_too, w, 1.0, gain, 1.0)
@@ -77,6 +78,15 @@ def solve_boxed_master(
             weights[:] = target
         v = beginning + image(weights)
     return MasterResult(weights, gap, total)
+
+
+def slope(master: Quadratic, gradient: np.ndarray, direction: np.ndarray) -> float:
+    """<gradient, direction>, without what is equal in a simplex and multiplies a sum of zero."""
+    if master.mass_cost.size:
+        return float(gradient @ direction)
+    largest = np.full(len(master.start) - 1, -np.inf)
+    np.maximum.at(largest, master.block, gradient)
+    return float((gradient - largest[master.block]) @ direction)
 
 
 def without_entries(gram: np.ndarray, rows: Rows, outside: np.ndarray) -> np.ndarray:

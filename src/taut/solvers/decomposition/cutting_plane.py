@@ -71,15 +71,8 @@ class CuttingPlane(Decomposition):
     def cache_size(self) -> int:
         return 0 if self.is_product else self.cache
 
-    def most_points(self, points: Points) -> float:
-        return np.inf
-
-    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
-        if self.prune_after is not None:
-            points.keep((points.idle < self.prune_after) | points.retained)
-
-    def tidy(self, points: Points) -> None:
-        """Pruning waits until there is something to add: what is slack now proves the bound."""
+    def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
+        points.prune(self.prune_after)
 
     def describe(self) -> str:
         name = "n-slack" if self.is_product else "one-slack"

@@ -43,16 +43,8 @@ class Decomposition:
         return 1
 
     @abstractmethod
-    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
-        """Before points are added to these blocks, of which each should keep at most ``most``."""
-
-    @abstractmethod
-    def tidy(self, points: Points) -> None:
-        """After a master problem was solved."""
-
-    @abstractmethod
-    def most_points(self, points: Points) -> float:
-        """The limit on extreme points per block."""
+    def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
+        """Called before a point is added to each of these blocks."""
 
     @abstractmethod
     def describe(self) -> str: ...

@@ -137,6 +137,11 @@ class Points:
         self.loss, self.block, self.weight = self.loss[at], self.block[at], self.weight[at]
         self.retained, self.idle = self.retained[at], self.idle[at]
 
+    def prune(self, after: int | None) -> None:
+        """Forget extreme points that had no weight in so many masters."""
+        if after is not None:
+            self.keep((self.idle < after) | self.retained)
+
     def sizes(self) -> np.ndarray:
         """(n_blocks,) number of extreme points."""
         return np.bincount(self.block[~self.retained], minlength=self.n_blocks)

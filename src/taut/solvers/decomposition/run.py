@@ -12,6 +12,7 @@ from taut.solvers.decomposition.label_cache import LabelCache
 from taut.solvers.decomposition.master import solve_master
 from taut.solvers.decomposition.options import Decomposition, working_set_size
 from taut.solvers.decomposition.points import Points
+from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
 from taut.solvers.decomposition.resume import resume, saved_arrays
 from taut.solvers.decomposition.rows import RowMaker
 from taut.solvers.decomposition.state import DecompositionState
@@ -28,6 +29,7 @@ WORTH_CUTTING = 0.5
 MOST_CACHED_PLANES = 20
 # What becomes of an example's gap when its block was solved is not known; this part of it, say.
 AFTER_A_VISIT = 0.1
+TINY = np.finfo(np.float64).tiny
 
 
 class DecompositionRun(OracleRun):
@@ -125,8 +127,7 @@ class DecompositionRun(OracleRun):
         """The oracle's labellings of these examples become points."""
         points = self.state.points
         rows, loss = self.maker.rows(which)
-        most = self.solver.most_points(points)
-        self.solver.make_room(points, which, most, is_cone=self.is_cone)
+        self.solver.make_room(points, which, is_cone=self.is_cone)
         points.add(rows, loss, which)
 
     def _advance_working_set(self) -> None:
@@ -178,8 +179,7 @@ class DecompositionRun(OracleRun):
         row, loss = self.maker.plane(slope)
         loss -= float(importance @ self.penalty.conjugate(slope))
         which = np.zeros(1, np.int64)
-        most = self.solver.most_points(points)
-        self.solver.make_room(points, which, most, is_cone=False)
+        self.solver.make_room(points, which, is_cone=False)
         points.add(row[None], np.array([loss]), which)
         self.solve_master()
 
@@ -215,7 +215,6 @@ class DecompositionRun(OracleRun):
         points.set_weights(of, weights)
         state.v[:] = C * (rest + rows.T @ weights)
         self.clip()
-        self.solver.tidy(points)
 
     def rebuild(self) -> None:
         """Recompute the weights from the points."""
@@ -261,12 +260,27 @@ class DecompositionRun(OracleRun):
 
     @property
     def is_finished(self) -> bool:
-        return self.oracle_is_fresh and self.wanted.size == 0
+        """Nothing to add, and what is there is weighed as well as possible."""
+        if not self.oracle_is_fresh or self.wanted.size:
+            return False
+        if self.at_a_time == self.n:
+            return True
+        points, gradient = self.state.points, self._point_values()
+        mass_cost = self.importance if self.is_cone else None
+        if self.is_cone:
+            gradient -= (self.importance * points.sums(points.weight))[points.block]
+        master = new_quadratic(np.zeros((0, 0)), points.loss, points.block, mass_cost)
+        gap, _ = gap_of(master, points.weight, gradient)
+        return gap <= ROUNDING * float(self.importance @ self.worst)
+
+    def _point_values(self) -> np.ndarray:
+        """loss_k - <w, row_k> of every point."""
+        points = self.state.points
+        return points.loss - points.rows @ self.state.w
 
     def _values(self) -> np.ndarray:
-        """loss_k - <w, row_k> of every block's weights, averaged over its points."""
-        points = self.state.points
-        return points.sums(points.weight * (points.loss - points.rows @ self.state.w))
+        """The same of every block, by the weights of its points."""
+        return self.state.points.sums(self.state.points.weight * self._point_values())
 
     def _mass_cost(self) -> np.ndarray:
         if not self.is_cone:
@@ -285,18 +299,17 @@ class DecompositionRun(OracleRun):
         return self.importance * self.penalty.cost(slack) + self._mass_cost() - self._values()
 
     def _improvable(self) -> np.ndarray:
-        """Blocks whose labellings of the last oracle pass violate a constraint, sorted."""
+        """Blocks whose labellings of the last oracle pass beat all of their points, sorted."""
         importance, smallest = self.importance, self.solver.smallest_violation
         if not self.solver.is_product:
             slack = np.maximum(self.oracle.reached, 0.0)
             least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
             return np.flatnonzero(np.array([self._cut(slack)]) > least)
-        if self.is_cone:
-            points = self.state.points
-            violation = self.oracle.reached - points.sums(points.weight)
-        else:
-            violation = self.oracle.reached - self._values() / np.where(importance, importance, 1)
-        violation[importance == 0] = 0.0
+        points = self.state.points
+        slack = points.sums(points.weight) if self.is_cone else np.zeros(self.n)
+        values = self._point_values() / importance[points.block].clip(TINY)
+        np.maximum.at(slack, points.block, values)
+        violation = np.where(importance > 0, self.oracle.reached - slack, 0.0)
         return np.flatnonzero(violation > np.maximum(smallest, ROUNDING * self.worst))
 
     # --- checkpoints --------------------------------------------------------------------------

@@ -39,14 +39,15 @@ class Simplicial(Decomposition):
     ``simplexes`` is "product" or "one". ``limit`` is the largest number of extreme points per
     simplex; None is dim + 1, or what fits into ``memory`` (GiB) if that is less. ``working_set``
     is the number of examples of one iteration; None is all, or 200 where there are more than
-    1,000. ``drop_unused`` forgets points as soon as their weight is zero: smaller masters, at the
-    price of finding some of them again.
+    1,000. Points that had no weight in ``prune_after`` masters in a row are forgotten: smaller
+    masters, at the price of finding a few again. None saves them all, which is right where the
+    oracle is expensive; 1 keeps those with weight only.
     """
 
     simplexes: str = "product"
     limit: float | None = None
     working_set: int | None = None
-    drop_unused: bool = False
+    prune_after: int | None = 10
     memory: float = 1.0
 
     def __post_init__(self) -> None:
@@ -56,6 +57,7 @@ class Simplicial(Decomposition):
             raise ValueError(
                 f"limit={self.limit!r}; a number of extreme points per simplex, at least 1, or None"
             )
+        checked_count(self.prune_after, "prune_after", "a number of master problems")
         checked_count(self.working_set, "working_set", "a number of examples")
         if self.working_set is not None and self.simplexes == "one":
             raise ValueError(
@@ -73,12 +75,14 @@ class Simplicial(Decomposition):
         return self.working_set
 
     def most_points(self, points: Points) -> float:
+        """The limit on extreme points per simplex."""
         if self.limit is not None:
             return self.limit
         return max(min(points.dim + 1, points.fitting(self.memory * 2**30) // points.n_blocks), 1)
 
-    def make_room(self, points: Points, blocks: np.ndarray, most: float, *, is_cone: bool) -> None:
-        full = blocks[points.sizes()[blocks] >= most]
+    def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
+        points.prune(self.prune_after)
+        full = blocks[points.sizes()[blocks] >= self.most_points(points)]
         if not full.size:
             return
         dropped = least_weighty(points, full)
@@ -94,10 +98,6 @@ class Simplicial(Decomposition):
         points.retain(moving, is_cone=is_cone)
         added = len(points) - (before - int(replaced.sum()))
         points.keep(np.concatenate([keep[~replaced], np.ones(added, bool)]))
-
-    def tidy(self, points: Points) -> None:
-        if self.drop_unused:
-            points.keep((points.weight > 0) | points.retained)
 
     def describe(self) -> str:
         what = f"simplexes {self.simplexes}"

@@ -50,6 +50,7 @@ from taut.structures.graphs.compute import (
 from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import fill_truth
 from taut.structures.graphs.oracle import best_labelling, make_method_ready
+from taut.structures.graphs.rescaled import GraphSearch, new_graph_search, rescaled_labelling
 from taut.structures.graphs.work import WorkArrays, new_work_arrays
 
 
@@ -102,6 +103,9 @@ class GraphProblem(GraphFields):
     def argmax(problem, w, i, work, y):
         best = best_labelling(problem.method, problem.frozen, np.int64(i), work.frozen, y)
         return best - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+
+    def rescaled_argmax(problem, w, i, work, search, y):
+        rescaled_labelling(problem.frozen, np.int64(i), work.frozen, search, y)
 
     def attained(problem, w, i, work, y, bound):
         if problem.relaxed:
@@ -210,6 +214,9 @@ class GraphProblem(GraphFields):
         work = Work(freeze(arrays, work_of), arrays.local.change, arrays.local.visit)
         work.arrays = arrays
         return work
+
+    def new_rescaled_search(problem) -> GraphSearch:
+        return new_graph_search(problem)
 
     def new_delta(problem) -> Accumulator:
         nodes = problem.arrays.nodes

@@ -1,0 +1,277 @@
+"""Slack rescaling: any problem that has an oracle for it, seen by solvers as a problem like others.
+
+Margin rescaling asks for a margin as wide as the loss, slack rescaling for a margin of one, and
+weighs its violation by the loss:
+
+    H_i(y; w) = loss_i(y) (1 + <w, phi_i(y) - phi_i(truth)>)
+
+That is loss_i(y) + <w, psi> with the features loss_i(y) (phi_i(y) - phi_i(truth)), and these are
+those of a corner that lies in the base problem's image space, on the line from the truth's to y's:
+
+    corner(y) = e(truth) + loss_i(y) (e(y) - e(truth))
+
+So whatever a solver asks is answered by the base problem, except for the oracle. Only the loss of a
+dual point is no longer linear in its image, and is kept beside it. A corner's share of the truth is
+added once for all corners of a change: where labellings agree with it, amounts then cancel exactly.
+
+Reference: Tsochantaridis, Joachims, Hofmann, Altun (2005); the corners are those of Yu, Rousu
+(2007).
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import both_modes
+from taut.accumulator import Accumulator
+from taut.problem import (
+    add_corner,
+    advance,
+    begin_change,
+    begin_margins,
+    block_value,
+    finish_shifts,
+    forget,
+    label_loss,
+    label_value,
+    length,
+    margin,
+    project,
+    rescaled_argmax,
+    scores,
+    shift,
+    true_label,
+    weight,
+)
+
+# Positions in RescaledWork.change.
+LOSS, CORNERS, SHARES, SHIFTED = 0, 1, 2, 3
+
+
+class RescaledDual(NamedTuple):
+    mu: Any  # the base problem's, made of corners that are scaled by their losses
+    loss: np.ndarray  # (n,) of mu_i
+
+
+class RescaledWork(NamedTuple):
+    """Scratch memory of one thread."""
+
+    base: Any
+    search: Any  # of the oracle
+    truth: np.ndarray  # a labelling
+    # Of a prepared change: its loss, the sum of its corners' amounts, and the part of that which
+    # went to their labellings; of the shifts of a visit: the sum of their scaled amounts.
+    change: np.ndarray
+
+    def __reduce__(self) -> tuple:
+        return type(None), ()  # scratch is made anew
+
+
+class SlackRescaledFields(NamedTuple):
+    base: Any
+    importance: np.ndarray  # (n,) sample weights
+    n: int
+    dim: int
+
+
+class SlackRescaled(SlackRescaledFields):
+    """Made by :func:`slack_rescaled`."""
+
+    __slots__ = ()
+
+    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+
+    def scores(problem, w, i, work):
+        scores(problem.base, w, i, work.base)
+
+    def add_loss(problem, i, work):
+        pass  # it multiplies
+
+    def argmax(problem, w, i, work, y):
+        rescaled_argmax(problem.base, w, i, work.base, work.search, y)
+        return label_value(problem, w, i, work, y)
+
+    def label_value(problem, w, i, work, y):
+        value = label_value(problem.base, w, i, work.base, y)
+        return label_loss(problem.base, i, y) * (1.0 + value)
+
+    def block_value(problem, w, i, work, mu):
+        return mu.loss[i] + block_value(problem.base, w, i, work.base, mu.mu)
+
+    def label_loss(problem, i, y):
+        return label_loss(problem.base, i, y)
+
+    def begin_change(problem, i, mu, keep, work):
+        begin_change(problem.base, i, mu.mu, keep, work.base)
+        work.change[LOSS] = keep * mu.loss[i]
+        work.change[CORNERS] = work.change[SHARES] = 0.0
+
+    def add_corner(problem, i, y, amount, work):
+        share = amount * label_loss(problem.base, i, y)
+        if share != 0.0:
+            add_corner(problem.base, i, y, share, work.base)
+        work.change[CORNERS] += amount
+        work.change[SHARES] += share
+        work.change[LOSS] += share
+
+    def project(problem, i, work, amount, delta):
+        add_truth(problem, i, work)
+        project(problem.base, i, work.base, amount, delta)
+
+    def advance(problem, i, mu, step, work):
+        add_truth(problem, i, work)
+        advance(problem.base, i, mu.mu, step, work.base)
+        mu.loss[i] += step * work.change[LOSS]
+
+    def begin_margins(problem, i, work):
+        begin_margins(problem.base, i, work.base)
+
+    def margin(problem, w, i, y, work):
+        return label_loss(problem.base, i, y) * margin(problem.base, w, i, y, work.base)
+
+    def shift(problem, i, y, amount, scale, mu, delta, work):
+        share = amount * label_loss(problem.base, i, y)
+        if share != 0.0:
+            shift(problem.base, i, y, share, scale, mu.mu, delta, work.base)
+        work.change[SHIFTED] += share
+        mu.loss[i] += share
+
+    def finish_shifts(problem, i, scale, mu, delta, work):
+        # Amounts that sum to zero no longer do so when scaled; the truth takes the rest.
+        true_label(problem.base, i, work.truth)
+        rest = -work.change[SHIFTED]
+        shift(problem.base, i, work.truth, rest, scale, mu.mu, delta, work.base)
+        finish_shifts(problem.base, i, scale, mu.mu, delta, work.base)
+        work.change[SHIFTED] = 0.0
+
+    def length(problem, i):
+        return length(problem.base, i)
+
+    def true_label(problem, i, y):
+        true_label(problem.base, i, y)
+
+    def forget(problem, i, y):
+        forget(problem.base, i, y)
+
+    def weight(problem, i):
+        return weight(problem.base, i)
+
+    # --- what a run allocates ------------------------------------------------------------------
+
+    @property
+    def is_compiled(problem) -> bool:
+        return problem.base.is_compiled
+
+    @property
+    def longest(problem) -> int:
+        return problem.base.longest
+
+    def new_dual(problem) -> RescaledDual:
+        return RescaledDual(problem.base.new_dual(), np.zeros(problem.n))
+
+    def new_work(problem) -> RescaledWork:
+        return RescaledWork(
+            base=problem.base.new_work(),
+            search=new_search(problem.base),
+            truth=np.zeros(problem.longest, np.int32),
+            change=np.zeros(4),
+        )
+
+    def new_delta(problem) -> Accumulator:
+        return problem.base.new_delta()
+
+    # --- what a run asks -----------------------------------------------------------------------
+
+    @property
+    def n_states(problem) -> int | None:
+        return problem.base.n_states
+
+    @property
+    def inference(problem) -> str:
+        return getattr(problem.base, "inference", "")
+
+    @property
+    def memory(problem) -> np.ndarray:
+        return getattr(problem.base, "memory", np.zeros(0))
+
+    def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
+        return getattr(problem.base, "required_bounds", lambda: None)()
+
+    def held_at_zero(problem) -> np.ndarray:
+        return problem.base.held_at_zero()
+
+    def worst_losses(problem) -> np.ndarray | None:
+        """max_y loss_i(y), which is the oracle's value at w = 0 here, too."""
+        return problem.base.worst_losses()
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        problem.base.hold(i, y)
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A dual point under margin rescaling proves nothing here, so it is another one's hash."""
+        text = f"slack rescaling of {problem.base.fingerprint(n)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def copy_dual(problem, source: Any, target: RescaledDual) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if isinstance(source, np.ndarray):  # from a checkpoint
+            like = problem.base.dual_array(target.mu)
+            if source.shape != (like.size + problem.n,):
+                raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
+            source = RescaledDual(source[: like.size].reshape(like.shape), source[like.size :])
+        if not np.all(np.isfinite(source.loss)):
+            raise ValueError("losses must be finite numbers")
+        problem.base.copy_dual(source.mu, target.mu)
+        target.loss[: len(source.loss)] = source.loss
+
+    def dual_array(problem, mu: RescaledDual) -> np.ndarray:
+        return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.loss])
+
+
+@both_modes
+def add_truth(problem, i, work):
+    """Give the truth its share of the corners added since: amount * (1 - loss) of each."""
+    share = work.change[CORNERS] - work.change[SHARES]
+    if share != 0.0:
+        true_label(problem.base, i, work.truth)
+        add_corner(problem.base, i, work.truth, share, work.base)
+    work.change[CORNERS] = work.change[SHARES] = 0.0
+
+
+def new_search(problem: Any) -> Any:
+    """Scratch memory and tables of the oracle; raises an error that says why there is none."""
+    if not hasattr(problem, "rescaled_argmax"):
+        raise ValueError(
+            f"there is no exact oracle of slack rescaling for {type(problem).__name__}: use "
+            'formulation="margin", or StructuredSVM with a model of your own that has a method '
+            'slack_oracle (PythonProblem(..., formulation="slack"))'
+        )
+    return problem.new_rescaled_search() if hasattr(problem, "new_rescaled_search") else np.zeros(0)
+
+
+def slack_rescaled(problem: Any) -> SlackRescaled:
+    """The same problem under slack rescaling, for every solver that has an oracle.
+
+    Exact oracles exist for single nodes and small graphs whatever the loss, and for chains and
+    forests where costs and weights of nodes are whole multiples of one unit, as under Hamming loss.
+    Elsewhere this raises a ValueError. A compiled problem of one's own needs ``rescaled_argmax``
+    (see :mod:`taut.problem`).
+
+    >>> from taut import solve
+    >>> from taut.structures import multiclass_problem
+    >>> cost = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]])
+    >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), 3, cost=cost, bias=False)
+    >>> solution = solve(slack_rescaled(problem), tol=1e-6)
+    >>> solution.status.name
+    'CONVERGED'
+    """
+    if isinstance(problem, SlackRescaled):
+        raise ValueError("this problem is slack rescaled already")
+    new_search(problem)
+    return SlackRescaled(
+        base=problem,
+        importance=np.asarray(problem.importance, np.float64),
+        n=problem.n,
+        dim=problem.dim,
+    )
