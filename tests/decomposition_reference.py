@@ -48,6 +48,9 @@ class EnumeratedProblem:
         """loss (1 - <w, psi>) = loss - <w, loss psi>."""
         return replace(self, psi=[loss[:, None] * psi for psi, loss in self.examples])
 
+    def formulated(self, formulation):
+        return self.slack_rescaled() if formulation == "slack" else self
+
     def in_lambda_form(self, value, C):
         return value / (C * self.n)
 
@@ -365,10 +368,10 @@ class ListedModel:
         return x, int(np.argmin(self.problem.psi[x] @ w))
 
 
-def python_problem(listed):
-    """An enumerated problem for taut's solvers."""
+def python_problem(listed, formulation="margin"):
+    """An enumerated problem for taut's solvers; they see ``listed.formulated(formulation)``."""
     model = ListedModel(listed)
-    return PythonProblem(model, model.X, model.Y, listed.s)
+    return PythonProblem(model, model.X, model.Y, listed.s, formulation=formulation)
 
 
 def compiled_pairs():

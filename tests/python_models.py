@@ -35,6 +35,13 @@ class Chain:
     def oracle(self, w, x, y):
         return self._best(w, x, lambda z: self.loss(y, z))
 
+    def slack_oracle(self, w, x, y):
+        phi = self.joint_feature
+        return max(
+            product(range(self.n_states), repeat=len(x)),
+            key=lambda z: self.loss(y, z) * (1.0 + float((phi(x, z) - phi(x, y)) @ w)),
+        )
+
     def predict(self, w, x):
         return self._best(w, x, lambda z: 0.0)
 

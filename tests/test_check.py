@@ -61,6 +61,29 @@ def test_findings(methods, message):
         check(Wrong(**methods), X.copy(), [0] * 6 if "joint_feature" in methods else Y)
 
 
+def best_by_margin(w, x, y):
+    model = Chain(2, 4)
+    return model.oracle(w, x, y)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "message"),
+    [
+        (best_by_margin, r"slack_oracle does not maximise loss \* \(1 \+ <w"),
+        (lambda w, x, y: w.fill(0.0) or y, "slack_oracle or predict modifies w"),
+    ],
+    ids=["margin", "modifies"],
+)
+def test_findings_under_slack_rescaling(oracle, message):
+    X, Y = [np.tile(x, (3, 1)) for x in np.eye(4)], [(0, 1, 0)] * 4
+    model = Chain(2, 4)
+    check_problem(PythonProblem(model, X, Y, formulation="slack"))
+    model.slack_oracle = oracle
+    with pytest.raises(ValueError, match=message):
+        check_problem(PythonProblem(model, X, Y, formulation="slack"))
+    check_problem(PythonProblem(model, X, Y))
+
+
 def test_a_feature_that_is_not_finite_for_some_label():
     def joint_feature(x, y):
         return np.full(12, np.nan) if y == 2 else Multiclass(3).joint_feature(x, y)

@@ -10,6 +10,7 @@ from decomposition_reference import (
     compiled_pairs,
     enumerated,
     enumerated_model,
+    python_problem,
     qp_optimum,
     random_problem,
     simplicial,
@@ -40,10 +41,6 @@ bounds = st.sampled_from(list(BOUNDS.values()))
 constants = st.sampled_from([0.05, 1.0, 20.0])
 
 
-def formulated(problem, formulation):
-    return problem.slack_rescaled() if formulation == "slack" else problem
-
-
 def random_alpha(problem, penalty, seed):
     rng = np.random.default_rng(seed)
     alpha = [rng.dirichlet(np.full(len(loss), 0.5)) for loss in problem.loss]
@@ -55,7 +52,7 @@ def random_alpha(problem, penalty, seed):
 
 @given(problems, formulations, penalties, bounds, constants)
 def test_the_multipliers_of_the_optimum_prove_it(problem, formulation, penalty, box, C):
-    problem = formulated(problem, formulation)
+    problem = problem.formulated(formulation)
     best = qp_optimum(problem, C, penalty, box)
     size = 1.0 + best.value
     assert abs(problem.gap(best.alpha, C, penalty, box)) <= 1e-11 * size
@@ -83,7 +80,7 @@ def test_nothing_lies_below_the_optimum_or_above_it(problem, penalty, box, seed)
 
 @given(problems, formulations, penalties, bounds, constants, st.integers(0, 10**6))
 def test_the_gap_is_the_sum_of_the_block_gaps(problem, formulation, penalty, box, C, seed):
-    problem = formulated(problem, formulation)
+    problem = problem.formulated(formulation)
     alpha = random_alpha(problem, penalty, seed)
     gaps = problem.block_gaps(alpha, C, penalty, box)
     size = problem.primal(problem.weights(alpha, C, box), C, penalty)
@@ -119,7 +116,7 @@ def test_weights_of_examples_and_their_repetition_are_one():
 @settings(max_examples=40)
 @given(problems, formulations, penalties, bounds, constants)
 def test_a_product_of_hulls_finds_the_optimum(problem, formulation, penalty, box, C):
-    problem = formulated(problem, formulation)
+    problem = problem.formulated(formulation)
     best = qp_optimum(problem, C, penalty, box)
     for limit in (None, problem.dim + 1):
         steps = simplicial(problem, C, limit=limit, penalty=penalty, bounds=box)
@@ -131,7 +128,7 @@ def test_a_product_of_hulls_finds_the_optimum(problem, formulation, penalty, box
 @settings(max_examples=40)
 @given(problems, formulations, constants)
 def test_one_simplex_needs_dim_plus_one_points(problem, formulation, C):
-    problem = formulated(problem, formulation)
+    problem = problem.formulated(formulation)
     steps = simplicial(problem, C, simplexes="one", limit=problem.dim + 1, iterations=60)
     assert steps[-1].gap <= 1e-11 * steps[0].primal
 
@@ -161,8 +158,7 @@ def test_one_simplex_of_one_point_is_frank_wolfe(which, box):
     """Both search the same segments, so the dual values are equal, iterate by iterate."""
     problem, listed = compiled_pairs()[which]
     C = 0.8
-    model = ListedModel(listed)
-    python = PythonProblem(model, model.X, model.Y, listed.s)
+    python = python_problem(listed)
     steps = simplicial(
         listed, C, simplexes="one", limit=1, bounds=box or FREE, iterations=12
     )  # fmt: skip

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from taut import BCFW, PythonProblem, solve
+from taut._compile import in_mode
+from taut.solvers.certificate import oracle_range
+from taut.structures import slack_rescaled
 
 SOURCE = Path(__file__).parents[1] / "docs" / "ordinal.py"
 
@@ -37,6 +40,10 @@ class Grades:
     def oracle(self, w, x, y):
         return max(range(4), key=lambda z: abs(y - z) + w @ self.joint_feature(x, z))
 
+    def slack_oracle(self, w, x, y):
+        phi = self.joint_feature
+        return max(range(4), key=lambda z: abs(y - z) * (1 + w @ (phi(x, z) - phi(x, y))))
+
     def predict(self, w, x):
         return max(range(4), key=lambda z: w @ self.joint_feature(x, z))
 
@@ -55,6 +62,44 @@ def test_compiled_interpreted_and_plain_python_agree(ordinal):
     )
     plain = solve(PythonProblem(Grades(), X, y.tolist()), solver, C=0.3, tol=1e-4)
     assert max(plain.dual, compiled.dual) <= min(plain.primal, compiled.primal) + 1e-14
+
+
+def with_slack_oracle(ordinal):
+    """What its author adds to rescale slacks: the oracle."""
+
+    class WithSlackOracle(ordinal.Ordinal):
+        def rescaled_argmax(problem, w, i, work, search, y):
+            true, best = problem.truth[i], 0.0
+            y[0] = true
+            for k in range(problem.n_grades):
+                value = abs(k - true) * (1.0 + work.theta[k] - work.theta[true])
+                if value > best:
+                    best = value
+                    y[0] = k
+
+    return WithSlackOracle
+
+
+def test_slack_rescaling_of_a_foreign_class(ordinal):
+    X, y = data()
+
+    class Interpreted(with_slack_oracle(ordinal)):
+        is_compiled = False
+
+    own = slack_rescaled(Interpreted(*ordinal.ordinal_problem(X, y)))
+    plain = PythonProblem(Grades(), X, y.tolist(), formulation="slack")
+    for direction in ("pairwise", "corrective"):
+        one, other = (
+            solve(problem, BCFW(direction=direction), C=0.3, tol=1e-3) for problem in (own, plain)
+        )
+        assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-14
+    with pytest.raises(ValueError, match="no exact oracle of slack rescaling for Ordinal"):
+        slack_rescaled(ordinal.ordinal_problem(X, y))
+
+
+def test_a_foreign_class_inside_is_not_cached_either(ordinal):
+    problem = with_slack_oracle(ordinal)(*ordinal.ordinal_problem(*data()))
+    assert in_mode(oracle_range, slack_rescaled(problem)) is not oracle_range
 
 
 def test_a_foreign_class_leaves_the_cache_alone(ordinal):

@@ -269,3 +269,78 @@ def test_arguments():
         PythonProblem(Multiclass(3), [], [])
     with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\); expected \(2,\)"):
         PythonProblem(Multiclass(3), np.ones((2, 4)), [0, 1], [1, 1, 1])
+
+
+# --- slack rescaling ----------------------------------------------------------------------------
+
+
+def slack_problem(model, X, Y, **options):
+    return PythonProblem(model, X, Y, formulation="slack", **options)
+
+
+class ByDenseOracle(Chain):
+    """Features of any kind; enumeration uses dense ones."""
+
+    def slack_oracle(self, w, x, y):
+        return Chain(self.n_states, self.n_features).slack_oracle(w, x, y)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_under_slack_rescaling_features_are_multiplied_by_the_loss(chains, kind):
+    X, Y = chains
+    problem, model = slack_problem(ByDenseOracle(2, 3, kind), X, Y), Chain(2, 3)
+    w, y = np.random.default_rng(0).normal(size=problem.dim), np.zeros(1, np.int32)
+    for i, (x, truth) in enumerate(zip(X, Y, strict=True)):
+        value = problem.argmax(w, i, None, y)
+        best = model.slack_oracle(w, x, truth)
+        psi = model.joint_feature(x, truth) - model.joint_feature(x, best)
+        loss = model.loss(truth, best)
+        assert value == pytest.approx(loss * (1 - psi @ w), rel=0, abs=1e-12)
+        assert problem.label_loss(i, y) == loss
+        assert problem.margin(w, i, y, None) == pytest.approx(loss * psi @ w, rel=0, abs=1e-12)
+
+
+def test_slack_rescaling_needs_an_oracle_of_its_own(points):
+    X, y = points
+    with pytest.raises(TypeError, match="no method slack_oracle; under formulation='slack'"):
+        slack_problem(Multiclass(3), X, y)
+    with pytest.raises(ValueError, match='formulation=\'both\'; expected "margin" or "slack"'):
+        PythonProblem(Multiclass(3), X, y, formulation="both")
+
+    class OnlySlack:
+        """``oracle`` is not asked for."""
+
+        joint_feature, loss, predict = Multiclass.joint_feature, Multiclass.loss, Multiclass.predict
+        n_states = 3
+
+        def slack_oracle(self, w, x, y):
+            # With losses 0 and 1, the highest score among all wrong labels, unless it is too low.
+            scores = w.reshape(3, -1) @ x
+            scores[y] = scores[y] - 1.0
+            return int(np.argmax(scores))
+
+    one = solve(slack_problem(OnlySlack(), X, y), BCFW(direction="corrective"), C=0.1, tol=1e-2)
+    other = solve(PythonProblem(Multiclass(3), X, y), BCFW(direction="corrective"), C=0.1, tol=1e-2)
+    assert agree(one, other)  # the two formulations differ in nothing if all losses are 1
+
+
+def test_an_oracle_of_slack_rescaling_that_does_not_maximise(chains):
+    X, Y = chains
+
+    class Wrong(Chain):
+        def slack_oracle(self, w, x, y):
+            return tuple(1 - k for k in y)
+
+    problem = slack_problem(Wrong(2, 3), X, Y)
+    w = -2.0 * problem.features(0, tuple(1 - k for k in Y[0])).to_dense(problem.dim)
+    with pytest.raises(ValueError, match=r"slack_oracle returned .* maximising loss \* \(1 \+ <w"):
+        problem.argmax(w, 0, None, np.zeros(1, np.int32))
+
+
+def test_formulations_do_not_continue_each_other(chains):
+    X, Y = chains
+    slack, margin = slack_problem(Chain(2, 3), X, Y), PythonProblem(Chain(2, 3), X, Y)
+    assert slack.fingerprint() != margin.fingerprint()
+    with pytest.raises(ValueError, match="the last fit had formulation='margin'"):
+        slack.recall(margin)
+    slack.recall(slack_problem(Chain(2, 3), X, Y))

@@ -29,6 +29,7 @@ from taut_reference import chain_pair
 from taut.solvers import BCFW, FrankWolfe, Simplicial, Status, solve
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
+from taut.structures import slack_rescaled
 
 C = 1.3
 ENDED = (Status.CONVERGED, Status.NO_VIOLATION)
@@ -36,7 +37,7 @@ BOUNDS = {"free": None, "signs": (0.0, np.inf), "box": (-0.15, np.array([0.2, -0
 SOLVERS = {
     "product": Simplicial(),
     "product, limit 4": Simplicial(limit=4),
-    "product, used points only": Simplicial(drop_unused=True),
+    "product, pruned at once": Simplicial(prune_after=1),
     "one simplex": Simplicial("one"),
     "one simplex, limit 4": Simplicial("one", limit=4),
 }
@@ -54,8 +55,10 @@ boxes = pytest.mark.parametrize("box", BOUNDS)
 solvers = pytest.mark.parametrize("name", SOLVERS)
 
 
-def formulated(listed, formulation):
-    return listed.slack_rescaled() if formulation == "slack" else listed
+def random_pair(seed, formulation="margin", **options):
+    """A model in plain Python, and the list that the solver sees."""
+    listed = random_problem(seed, **options)
+    return python_problem(listed, formulation), listed.formulated(formulation)
 
 
 def exactly(problem, solver, **options):
@@ -106,9 +109,9 @@ def assert_optimal(solution, listed, best):
 def test_optimum_weights_and_slacks_are_those_of_the_qp(formulation, penalty, box, name):
     at_zero = 0
     for seed in range(4):
-        listed = formulated(random_problem(seed, ties=seed % 2 == 1), formulation)
+        problem, listed = random_pair(seed, formulation, ties=seed % 2 == 1)
         options = dict(slack_penalty=penalty, bounds=BOUNDS[box])
-        solution = exactly(python_problem(listed), SOLVERS[name], **options)
+        solution = exactly(problem, SOLVERS[name], **options)
         assert solution.status in ENDED
         best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE)
         assert_optimal(solution, listed, best)
@@ -121,9 +124,9 @@ def test_optimum_weights_and_slacks_are_those_of_the_qp(formulation, penalty, bo
 def test_one_simplex_of_squared_slacks_closes_the_gap(formulation, box):
     """Tangent planes of a smooth function, so there is no end; |w - w*|^2 <= 2 gap / lambda."""
     for seed in range(4):
-        listed = formulated(random_problem(seed, ties=seed % 2 == 1), formulation)
+        problem, listed = random_pair(seed, formulation, ties=seed % 2 == 1)
         options = dict(slack_penalty=SQUARED, bounds=BOUNDS[box], tol=1e-10)
-        solution = exactly(python_problem(listed), Simplicial("one"), **options)
+        solution = exactly(problem, Simplicial("one"), **options)
         assert solution.status in ENDED
         best = qp_optimum(listed, C, SQUARED, BOUNDS[box] or FREE)
         assert solution.dual <= best.in_lambda_form + 1e-12
@@ -134,9 +137,13 @@ def test_one_simplex_of_squared_slacks_closes_the_gap(formulation, box):
 
 @penalties
 @pytest.mark.parametrize("box", ["free", "signs"])
-@pytest.mark.parametrize("which", COMPILED)
-def test_compiled_structures_have_the_optimum_of_the_qp(which, box, penalty):
+@pytest.mark.parametrize(
+    ("which", "formulation"), [*((which, "margin") for which in COMPILED), ("chain", "slack")]
+)
+def test_compiled_structures_have_the_optimum_of_the_qp(which, box, penalty, formulation):
     problem, listed = COMPILED[which]
+    if formulation == "slack":
+        problem, listed = slack_rescaled(problem), listed.slack_rescaled()
     solution = exactly(problem, Simplicial(), slack_penalty=penalty, bounds=BOUNDS[box])
     assert solution.status in ENDED
     assert_optimal(solution, listed, qp_optimum(listed, C, penalty, BOUNDS[box] or FREE))
@@ -176,8 +183,8 @@ def block_gaps(listed, run, penalty):
 def test_the_gap_is_the_sum_of_the_block_gaps_at_every_iteration(formulation, penalty, box, name):
     bounds = BOUNDS[box] or FREE
     for seed in (0, 1):
-        listed = formulated(random_problem(seed, ties=seed == 1), formulation)
-        run = new_run(python_problem(listed), SOLVERS[name], penalty, BOUNDS[box])
+        problem, listed = random_pair(seed, formulation, ties=seed == 1)
+        run = new_run(problem, SOLVERS[name], penalty, BOUNDS[box])
         for certificate in iterations(run, most=15):
             gaps = listed.in_lambda_form(block_gaps(listed, run, penalty), C)
             size = abs(certificate.primal)
@@ -248,7 +255,8 @@ def test_iterates_are_those_of_the_reference(simplexes, limit, box, penalty):
             listed, C, simplexes=simplexes, limit=limit, penalty=penalty,
             bounds=BOUNDS[box] or FREE, iterations=8, tol=1e-9,
         )  # fmt: skip
-        solver = Simplicial(simplexes, limit=np.inf if limit is None else limit)
+        limit = np.inf if limit is None else limit
+        solver = Simplicial(simplexes, limit=limit, prune_after=None)
         options = dict(slack_penalty=penalty, bounds=BOUNDS[box], max_passes=len(steps) - 1)
         history = exactly(python_problem(listed), solver, **options).history
         expected = [listed.in_lambda_form(step.dual, C) for step in steps]
@@ -304,11 +312,28 @@ def test_the_limit_is_kept_to_with_one_retained_point(simplexes, limit, penalty)
         assert np.bincount(points.block[points.retained], minlength=1).max() <= 1
 
 
-def test_used_points_only():
-    run = new_run(python_problem(random_problem(5)), Simplicial(drop_unused=True))
+def names(points):
+    """Points as something to compare."""
+    return [(int(b), row.tobytes()) for b, row in zip(points.block, points.rows, strict=True)]
+
+
+@pytest.mark.parametrize("simplexes", ["product", "one"])
+@pytest.mark.parametrize("prune_after", [1, 2, None])
+def test_points_without_weight_for_long_enough_are_forgotten(simplexes, prune_after):
+    """When there are others to add."""
+    problem, _ = random_pair(7, n=6, dim=4, labellings=25)
+    run = new_run(problem, Simplicial(simplexes, limit=np.inf, prune_after=prune_after))
+    without, forgotten = {}, 0
     for _ in iterations(run):
         points = run.state.points
-        assert ((points.weight > 0) | points.retained).all()
+        now = dict(zip(names(points), points.weight, strict=True))
+        gone = set(without) - set(now)
+        idle = {name for name, masters in without.items() if masters >= (prune_after or np.inf)}
+        retained = {name for name, kept in zip(names(points), points.retained, strict=True) if kept}
+        assert gone == idle - retained
+        forgotten += len(gone)
+        without = {name: (without.get(name, 0) + 1) * (w == 0) for name, w in now.items()}
+    assert (forgotten > 0) == (prune_after is not None)
 
 
 # --- working sets ------------------------------------------------------------------------------
@@ -319,9 +344,9 @@ def test_used_points_only():
 @boxes
 @pytest.mark.parametrize("limit", [None, 2])
 def test_a_working_set_closes_the_gap(formulation, penalty, box, limit):
-    listed = formulated(random_problem(3, n=6, dim=3), formulation)
+    problem, listed = random_pair(3, formulation, n=6)
     options = dict(slack_penalty=penalty, bounds=BOUNDS[box], tol=1e-6, max_passes=2000)
-    solution = exactly(python_problem(listed), Simplicial(limit=limit, working_set=3), **options)
+    solution = exactly(problem, Simplicial(limit=limit, working_set=3), **options)
     best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE).in_lambda_form
     assert solution.status is Status.CONVERGED
     assert solution.dual <= best + 1e-12
@@ -333,9 +358,9 @@ def test_a_working_set_closes_the_gap(formulation, penalty, box, limit):
 @penalties
 def test_a_working_set_does_not_end_before_the_optimum(penalty):
     for seed in range(6):
-        listed = random_problem(seed, ties=seed % 2 == 1).slack_rescaled()
+        problem, listed = random_pair(seed, "slack", ties=seed % 2 == 1)
         options = dict(slack_penalty=penalty, max_passes=50)
-        solution = exactly(python_problem(listed), Simplicial(working_set=2), **options)
+        solution = exactly(problem, Simplicial(working_set=2), **options)
         if solution.status in ENDED:
             best = qp_optimum(listed, C, penalty).in_lambda_form
             assert solution.primal == pytest.approx(best, abs=1e-8)
@@ -374,7 +399,7 @@ def test_a_working_set_of_all_is_none():
 # --- in company --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("which", COMPILED)
+@pytest.mark.parametrize("which", ["multiclass", "chain"])
 def test_all_solvers_agree_within_their_gaps(which):
     problem, listed = COMPILED[which]
     found = [solve(problem, BCFW(direction="pairwise"), C=C, tol=1e-6, max_passes=3000)]
@@ -584,11 +609,12 @@ def test_threads_and_seeds_change_no_bit(kind):
         (dict(simplexes="two"), "simplexes='two'"),
         (dict(limit=0), "limit=0"),
         (dict(limit=np.nan), "limit=nan"),
+        (dict(prune_after=0), "prune_after=0"),
         (dict(working_set=0), "working_set=0"),
         (dict(simplexes="one", working_set=3), "working_set is for"),
         (dict(memory=0.0), "memory=0.0"),
     ],
-    ids=["simplexes", "limit", "no number", "working set", "both", "memory"],
+    ids=["simplexes", "limit", "no number", "pruning", "working set", "both", "memory"],
 )
 def test_wrong_options_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):

@@ -1,6 +1,6 @@
 """The master problem under box constraints on the weights, where it is not quadratic.
 
-    maximise  <linear, q> - 1/2 sum_b mass_cost_b mass_b^2 - phi(v),    v = start + rows' q
+    maximise  <linear, q> - 1/2 sum_b mass_cost_b mass_b^2 - phi(v),    v = rest + rows' q
     phi(v) = <v, w> - 1/2 |w|^2,    w = clip(v, lower, upper)
 
 phi is quadratic in the entries of v inside the box and linear in those outside, so the objective is
@@ -30,13 +30,13 @@ def solve_boxed_master(
     blocks: np.ndarray,
     weights: np.ndarray,
     *,
-    start: np.ndarray,
+    rest: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
     mass_cost: np.ndarray | None = None,
     tol: float = 1e-14,
 ) -> MasterResult:
-    """Like ``solve_master``; ``gram`` is that of the rows, ``start`` what else v is made of."""
+    """Like ``solve_master``; ``gram`` is that of the rows, ``rest`` what else v is made of."""
     m = len(linear)
     master = new_quadratic(gram, linear, blocks, mass_cost)
     # The mass of a cone is one more entry of v, outside of no box.
@@ -48,19 +48,19 @@ def solve_boxed_master(
         mass = root * np.bincount(blocks, weights=q, minlength=root.size) if root.size else root
         return np.concatenate([rows.T @ q, mass])
 
-    beginning = np.concatenate([start, np.zeros(root.size)])
+    beginning = np.concatenate([rest, np.zeros(root.size)])
     total, short = 0, False
     v = beginning + image(weights)
     for _ in range(MOST_ITERATIONS):
         w = np.clip(v, lower_too, upper_too)
-        by_rows = linear - rows @ w[: start.size]
+        by_rows = linear - rows @ w[: rest.size]
         gradient = by_rows.copy()
         if root.size:
-            gradient -= (root * w[start.size :])[blocks]
+            gradient -= (root * w[rest.size :])[blocks]
         gap, size = gap_of(master, weights, gradient)
         if gap <= tol * size:
             break
-        outside = np.flatnonzero((v[: start.size] < lower) | (v[: start.size] > upper))
+        outside = np.flatnonzero((v[: rest.size] < lower) | (v[: rest.size] > upper))
         model = gram if short else without_entries(gram, rows, outside)
         target = weights.copy()
         found = solve_master(

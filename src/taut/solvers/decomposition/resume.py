@@ -24,6 +24,8 @@ def saved_arrays(run: Any) -> dict[str, np.ndarray]:
         arrays["points.indptr"] = arrays["points.indptr"].astype(np.int64)
     else:
         arrays["points.rows"] = points.rows
+    if points.keeps_gram:  # computed anew, it would round differently
+        arrays["points.gram"] = points.gram()[: len(points), : len(points)].ravel()
     arrays |= {"v": state.v, "gaps": state.gaps, "last_cut": state.last_cut, "count": state.count}
     if run.cache is not None:
         arrays |= dict(flattened(run.cache.corners, frozenset(), "cache."))
@@ -49,9 +51,9 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     run.rebuild()
     if not np.allclose(stored, state.v, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(stored).max())):
         raise damaged("weights and points do not belong together")
-    state.v[:] = stored
-    run.clip()
     _recertify(run, best, damaged)
+    state.v[:] = stored  # now: certifying rebuilds it
+    run.clip()
     oracle_memory(run.problem)[...] = arrays["memory"]  # last, because certifying moves it
 
 
@@ -94,3 +96,11 @@ def _restore_points(
         if rows.shape != (count, points.dim):
             raise damaged(f"array points.rows has shape {rows.shape}")
     points.restore(rows, **saved)
+    if points.keeps_gram:
+        computed, stored = points.gram()[:count, :count], arrays["points.gram"]
+        rounding = 1e-9 * (1.0 + np.abs(computed).max(initial=0.0))
+        if stored.size != count**2 or not np.allclose(
+            computed.ravel(), stored, rtol=0, atol=rounding
+        ):
+            raise damaged("rows and inner products of the points do not belong together")
+        computed[...] = stored.reshape(count, count)

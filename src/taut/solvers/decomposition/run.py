@@ -24,6 +24,8 @@ from taut.solvers.state import ORACLE_CALLS, STEPS, lengths_of
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
+# A master problem is solved when it can gain no more than this part of them.
+WEIGHED = 1e-10
 # A plane of remembered labellings must cut off this part of what the oracle's last one did.
 WORTH_CUTTING = 0.5
 MOST_CACHED_PLANES = 20
@@ -98,7 +100,7 @@ class DecompositionRun(OracleRun):
             return
         self.oracle.run(self.state.w, self.truth, nothing=True)
         self.maker.compile()
-        solve_master(np.eye(1), np.ones(1), np.zeros(1, np.int64), np.ones(1))
+        self.solve_master()
         if self.cache is not None:
             self.cache.compile(self.maker.work, self.oracle.labels)
 
@@ -156,10 +158,10 @@ class DecompositionRun(OracleRun):
     def _add_planes(self) -> None:
         """One tangent plane of the sum of all penalties; then more of remembered labellings."""
         state, oracle, cache = self.state, self.oracle, self.cache
-        if not self.wanted.size:
-            return
-        slack = np.maximum(oracle.best, 0.0)
-        self._add_plane(slack)
+        if self.wanted.size:
+            self._add_plane(np.maximum(oracle.best, 0.0))
+        else:
+            self.solve_master()
         if cache is None:
             self.maker.forget(np.arange(self.n))
             return
@@ -189,29 +191,28 @@ class DecompositionRun(OracleRun):
         In units of 1/C^2 of the dual, the Gram matrix needs no factor.
         """
         state, points, C = self.state, self.state.points, self.C
-        if which is None:
-            of, blocks = np.arange(len(points)), points.block
-            rest = np.zeros(self.problem.dim)
-        else:
+        of: Any = slice(None)
+        rows, blocks, mass_cost = points.rows, points.block, self.importance / C
+        rest = np.zeros(self.problem.dim)
+        if which is not None:
             of = np.flatnonzero(np.isin(points.block, which))
+            rows, mass_cost = points.rows[of], mass_cost[which]
             blocks = np.searchsorted(which, points.block[of])
-            rest = state.v / C - points.rows[of].T @ points.weight[of]
-        rows, weights = points.rows[of], points.weight[of].copy()
-        gram = points.gram(None if which is None else of)
-        linear = points.loss[of] / C
-        mass_cost = None
-        if self.is_cone:
-            mass_cost = (self.importance if which is None else self.importance[which]) / C
-        if len(weights):
-            if state.lower.size:
-                solve_boxed_master(
-                    rows, gram, linear, blocks, weights,
-                    start=rest, lower=state.lower / C, upper=state.upper / C, mass_cost=mass_cost,
-                )  # fmt: skip
-            else:
-                if which is not None:
-                    linear = linear - rows @ rest
-                solve_master(gram, linear, blocks, weights, mass_cost=mass_cost)
+            rest = state.v / C - rows.T @ points.weight[of]
+        weights, linear = points.weight[of].copy(), points.loss[of] / C
+        program = dict(
+            gram=points.gram(None if which is None else of),
+            blocks=blocks,
+            weights=weights,
+            mass_cost=mass_cost if self.is_cone else None,
+        )
+        if state.lower.size:
+            lower, upper = state.lower / C, state.upper / C
+            solve_boxed_master(
+                rows=rows, linear=linear, rest=rest, lower=lower, upper=upper, **program
+            )
+        else:
+            solve_master(linear=linear if which is None else linear - rows @ rest, **program)
         points.set_weights(of, weights)
         state.v[:] = C * (rest + rows.T @ weights)
         self.clip()
@@ -254,8 +255,11 @@ class DecompositionRun(OracleRun):
         penalties = float(self.importance @ self.penalty.cost(slack))
         return 0.5 / (self.C * self.n) * float(w @ w) + penalties / self.n
 
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        self.worst = super().worst_losses(cold)
+        return self.worst
+
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        self.worst = worst
         return self.certify()
 
     @property
@@ -263,15 +267,13 @@ class DecompositionRun(OracleRun):
         """Nothing to add, and what is there is weighed as well as possible."""
         if not self.oracle_is_fresh or self.wanted.size:
             return False
-        if self.at_a_time == self.n:
-            return True
         points, gradient = self.state.points, self._point_values()
         mass_cost = self.importance if self.is_cone else None
         if self.is_cone:
             gradient -= (self.importance * points.sums(points.weight))[points.block]
         master = new_quadratic(np.zeros((0, 0)), points.loss, points.block, mass_cost)
         gap, _ = gap_of(master, points.weight, gradient)
-        return gap <= ROUNDING * float(self.importance @ self.worst)
+        return gap <= WEIGHED * float(self.importance @ self.worst)
 
     def _point_values(self) -> np.ndarray:
         """loss_k - <w, row_k> of every point."""
@@ -306,11 +308,11 @@ class DecompositionRun(OracleRun):
             least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
             return np.flatnonzero(np.array([self._cut(slack)]) > least)
         points = self.state.points
-        slack = points.sums(points.weight) if self.is_cone else np.zeros(self.n)
+        slack = points.sums(points.weight) if self.is_cone else np.full(self.n, -np.inf)
         values = self._point_values() / importance[points.block].clip(TINY)
         np.maximum.at(slack, points.block, values)
         violation = np.where(importance > 0, self.oracle.reached - slack, 0.0)
-        return np.flatnonzero(violation > np.maximum(smallest, ROUNDING * self.worst))
+        return np.flatnonzero(violation > max(smallest, ROUNDING * self.worst.max()))
 
     # --- checkpoints --------------------------------------------------------------------------
 
