@@ -165,7 +165,7 @@ SCRIPT = """
 import numpy as np
 from taut.solvers import BCFW, solve
 from taut.solvers.bcfw import bcfw_steps
-from taut.solvers.certificate import oracle_range
+from taut.solvers.certificate import ask_oracle
 from taut.structures.graphs import GraphModel, graph_problem
 from taut.structures.graphs.compute import ALL
 from taut.structures.graphs.oracle import METHODS
@@ -176,7 +176,7 @@ problem = graph_problem(
 )
 print(solve(problem, BCFW(order="cyclic"), tol=0, max_passes=3).primal)
 parts = [part.make_ready.__self__.dispatcher for part in (*ALL, *METHODS.values())]
-for kernel in (bcfw_steps, oracle_range, *parts):
+for kernel in (bcfw_steps, ask_oracle, *parts):
     stats = kernel.stats
     print(kernel.__name__, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
@@ -207,6 +207,6 @@ def test_later_processes_find_everything_on_disk():
     assert kernels["by_messages"] == (0, 0)
     # The same kernels of the solver now call another method, which this process makes ready.
     _, kernels = run_fresh("roof-duality")
-    assert kernels["bcfw_steps"] == kernels["oracle_range"] == (1, 0)
+    assert kernels["bcfw_steps"] == kernels["ask_oracle"] == (1, 0)
     assert kernels["by_trying_all"] == (0, 0)
     assert sum(kernels["by_roof_duality"]) == 1

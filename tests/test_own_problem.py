@@ -8,7 +8,7 @@ import pytest
 
 from taut import BCFW, PythonProblem, solve
 from taut._compile import in_mode
-from taut.solvers.certificate import oracle_range
+from taut.solvers.certificate import ask_oracle
 from taut.structures import slack_rescaled
 
 SOURCE = Path(__file__).parents[1] / "docs" / "ordinal.py"
@@ -99,7 +99,7 @@ def test_slack_rescaling_of_a_foreign_class(ordinal):
 
 def test_a_foreign_class_inside_is_not_cached_either(ordinal):
     problem = with_slack_oracle(ordinal)(*ordinal.ordinal_problem(*data()))
-    assert in_mode(oracle_range, slack_rescaled(problem)) is not oracle_range
+    assert in_mode(ask_oracle, slack_rescaled(problem)) is not ask_oracle
 
 
 def test_a_foreign_class_leaves_the_cache_alone(ordinal):

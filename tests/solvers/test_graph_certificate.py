@@ -7,12 +7,13 @@ labellings or over the local polytope; see ``graph_reference``.
 import numpy as np
 import pytest
 from graph_reference import (
+    ACCURACY,
     alone,
     complete,
     cycle,
     graph_pair,
-    label_set_pair,
     path,
+    tiny_graph_pairs,
 )
 from taut_reference import chain_pair, multiclass_pair
 
@@ -23,40 +24,7 @@ from taut.structures.graphs import GraphModel, graph_problem
 from taut.structures.graphs.problem import GraphProblem
 
 C = 0.6
-# Message passing is asked for this part of an example's worst loss, which is at most 1 here.
-ACCURACY = 1e-8
-MESSAGES = dict(
-    inference="message-passing", relaxed=True, accuracy=ACCURACY, rounds=100_000, seed=11
-)
-MIXED = dict(states=(2, 3), joins=((0, 0), (0, 1), (1, 1), (1, 0), (0, 1)), random_types=True)
-
-PAIRS = {
-    "trees of two types": graph_pair(
-        [path(3), (4, [(1, 0), (1, 3)]), path(2), alone(1)], **MIXED, sparse_nodes=True,
-        n_edge_features=2, weighted=True, seed=1,
-    ),
-    "cycles, all labellings": graph_pair(
-        [cycle(3), complete(4), path(2)], states=(3,), pairwise="potts", n_edge_features=2,
-        inference="exhaustive", seed=2,
-    ),
-    "graph cut": graph_pair(
-        [complete(4), cycle(5), path(3), alone(2)], unary="binary", pairwise="potts",
-        attractive=True, n_edge_features=2, positive_edges=True, inference="graph-cut", seed=3,
-    ),
-    "label sets": label_set_pair(5, 3, complete(3)[1], seed=4),
-    "label sets, roof duality": label_set_pair(
-        5, 4, complete(4)[1], inference="roof-duality", relaxed=True, seed=5
-    ),
-    "roof duality": graph_pair(
-        [complete(4), cycle(3), cycle(5)], inference="roof-duality", relaxed=True,
-        n_edge_features=1, sparse_edges=True, weighted=True, seed=6,
-    ),
-    "message passing": graph_pair([complete(4), cycle(3), path(3)], states=(3,), **MESSAGES),
-    "message passing, two types": graph_pair([complete(4), complete(3)], **MIXED, **MESSAGES),
-    "linear programs": graph_pair(
-        [cycle(3), complete(4)], inference="lp", relaxed=True, seed=7
-    ),
-}  # fmt: skip
+PAIRS = tiny_graph_pairs()
 INTERPRETED = ["linear programs"]  # HiGHS is called from Python, so little is asked of it
 SOLVERS = {
     "batch": FrankWolfe(),

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from taut.python_problem import PythonProblem
 from taut.solvers import Solution, Status, solve
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.named import is_without_inference, named_solver
@@ -72,7 +73,7 @@ class StructuredEstimator(BaseEstimator):
 
     def _formulated(self, problem: Any) -> Any:
         """The problem as the formulation wants it; a Python model's is made for it already."""
-        if self._checked_formulation() == "margin" or not problem.is_compiled:
+        if self._checked_formulation() == "margin" or isinstance(problem, PythonProblem):
             return problem
         if is_without_inference(self.solver):
             raise ValueError(

@@ -1,11 +1,16 @@
 """Which solver, when the user does not say.
 
-Osokin et al. recommend gap sampling always, and pairwise steps with a cache where the oracle is
-expensive. Accelerated corrective passes take the second idea further: they win wherever a visit to
-the remembered labellings is cheaper than the oracle. That holds for every compiled problem; for a
-Python model the oracle is timed on a few examples. Under counts only a general LP solver could be
-the oracle; training without inference is faster by far. The choice is recorded in
-``Solution.solver``; to make a run independent of that timing, name the solver.
+Few weights and examples: simplicial decomposition. Its masters cost up to dim^3, and with them an
+iteration makes so much of every oracle call that a handful of passes are enough (measured on
+horses, grids and small tables; see docs/solvers.md). It is also right where a pass of the oracle
+takes longer than the masters, as with a slow Python model or a general LP solver.
+
+Otherwise block-coordinate Frank-Wolfe with gap sampling, which Osokin et al. recommend always.
+Accelerated corrective passes win wherever a visit to the remembered labellings is cheaper than the
+oracle: that holds for every compiled problem; for a Python model the oracle is timed on a few
+examples. Under counts only a general LP solver could be the oracle; training without inference is
+faster by far. The choice is recorded in ``Solution.solver``; to make a run independent of that
+timing, name the solver.
 """
 
 import time
@@ -15,12 +20,17 @@ import numpy as np
 
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import Simplicial
+from taut.solvers.decomposition.options import MOST_TOGETHER
 from taut.solvers.factorwise import AugmentedLagrangian, FactorSolver
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
+# Up to so many weights, master problems cost little whatever the oracle does.
+FEW_WEIGHTS = 300
+# From here on, an oracle is worth saving: an iteration of 100 examples then takes a second.
+DEAR_ORACLE_SECONDS = 1e-2
 
 
 def choose_solver(
@@ -33,7 +43,13 @@ def choose_solver(
         return Simplicial()
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
-    if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
+    together = problem.n <= MOST_TOGETHER and not averaging
+    if together and problem.dim <= FEW_WEIGHTS:
+        return Simplicial()
+    seconds = 0.0 if problem.is_compiled else oracle_seconds(problem)
+    if together and seconds >= DEAR_ORACLE_SECONDS:
+        return Simplicial(prune_after=None)
+    if problem.is_compiled or seconds > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)
 

@@ -39,10 +39,11 @@ class Certificate(NamedTuple):
 
 
 @compiled
-def oracle_range(problem, w, mu, work, y, first, last, best, reached, mean, labels, label_at):
+def ask_oracle(problem, w, mu, work, y, which, best, reached, mean, labels, label_at):
     """Oracle value, what its labelling attains, value of mu_i and (if there is room for them)
     labels of the given blocks."""
-    for i in range(first, last):
+    for position in range(which.size):
+        i = which[position]
         scores(problem, w, i, work)
         add_loss(problem, i, work)
         mean[i] = block_value(problem, w, i, work, mu)
@@ -62,7 +63,7 @@ class OraclePass:
         n = problem.n
         self.problem = problem
         n_threads = min(n_threads, n) if problem.is_compiled else 1
-        self.edges = np.linspace(0, n, n_threads + 1).astype(int)
+        self.parts = np.array_split(np.arange(n), n_threads)
         self.works = [problem.new_work() for _ in range(n_threads)]
         self.ys = [np.zeros(problem.longest, np.int32) for _ in range(n_threads)]
         self.best, self.reached, self.mean = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -72,20 +73,22 @@ class OraclePass:
 
     def run(self, w: np.ndarray, mu: Any, nothing: bool = False) -> None:
         """Call the oracle for all blocks; for none with ``nothing``, which only compiles."""
-        run = in_mode(oracle_range, self.problem)
-        edges = 0 * self.edges if nothing else self.edges
 
         def part(k: int) -> None:
-            run(
-                self.problem, w, mu, self.works[k], self.ys[k], edges[k], edges[k + 1],
-                self.best, self.reached, self.mean, self.labels, self.label_at,
-            )  # fmt: skip
+            self.ask(w, mu, self.parts[k][:0] if nothing else self.parts[k], k)
 
         if len(self.works) == 1:
             part(0)
         else:
             with ThreadPoolExecutor(len(self.works)) as pool:
                 list(pool.map(part, range(len(self.works))))
+
+    def ask(self, w: np.ndarray, mu: Any, which: np.ndarray, thread: int = 0) -> None:
+        """Call the oracle for these blocks."""
+        in_mode(ask_oracle, self.problem)(
+            self.problem, w, mu, self.works[thread], self.ys[thread], which,
+            self.best, self.reached, self.mean, self.labels, self.label_at,
+        )  # fmt: skip
 
 
 def certify(oracle: OraclePass, importance: np.ndarray, point: Point, C: float) -> Certificate:

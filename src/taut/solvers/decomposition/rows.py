@@ -9,32 +9,14 @@ from taut._compile import both_modes, compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, clear, dense_accumulator
 from taut.problem import (
     add_corner,
-    add_loss,
-    argmax,
-    attained,
     begin_change,
     forget,
     label_loss,
-    length,
     project,
-    scores,
     true_label,
     weight,
 )
 from taut.solvers.decomposition.points import Rows
-
-
-@compiled
-def ask_oracle(problem, w, which, work, y, labels, label_at, best, reached):
-    """Oracle values and labellings of some examples."""
-    for position in range(which.size):
-        i = which[position]
-        scores(problem, w, i, work)
-        add_loss(problem, i, work)
-        best[i] = argmax(problem, w, i, work, y)
-        reached[i] = attained(problem, w, i, work, y, best[i])
-        for t in range(length(problem, i)):
-            labels[label_at[i] + t] = y[t]
 
 
 @both_modes
@@ -104,23 +86,17 @@ class RowMaker:
         self.problem, self.labels, self.label_at, self.mu = problem, labels, label_at, mu
         self.work = problem.new_work()
         self.truth = np.zeros(problem.longest, np.int32)
-        self.y = np.zeros(problem.longest, np.int32)
         self.delta: Accumulator = problem.new_delta()
         self.is_sparse = self.delta.count[0] != DENSE
 
     def compile(self) -> None:
         none, problem = np.zeros(0, np.int64), self.problem
-        self.ask(np.zeros(problem.dim), none, np.zeros(0), np.zeros(0))
         in_mode(write_rows, problem)(
             problem, none, self.labels, self.label_at, self.mu, self.work, self.truth, self.delta,
             0, (none, none, np.zeros(0)), np.zeros(0),
         )  # fmt: skip
         self.plane(np.zeros(0))
         self.forget(none)
-
-    def ask(self, w: np.ndarray, which: np.ndarray, best: np.ndarray, reached: np.ndarray) -> None:
-        ask = in_mode(ask_oracle, self.problem)
-        ask(self.problem, w, which, self.work, self.y, self.labels, self.label_at, best, reached)
 
     def rows(self, which: np.ndarray) -> tuple[Rows, np.ndarray]:
         """Rows and losses of the labellings of examples ``which``."""

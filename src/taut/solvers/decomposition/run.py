@@ -141,7 +141,7 @@ class DecompositionRun(OracleRun):
             which = self._key_examples()
         else:
             which = self._key_examples()
-            self.maker.ask(state.w, which, oracle.best, oracle.reached)
+            oracle.ask(state.w, self.truth, which)
             state.count[ORACLE_CALLS] += which.size
             state.gaps[which] = self._block_gaps()[which]
             self._add_corners(which[np.isin(which, self._improvable())])
