@@ -102,7 +102,13 @@ def add_train(train: ArgumentParser) -> None:
         help="what a slack costs; squared: --solver simplicial, cutting-plane or subgradient "
         "(default %(default)s)",
     )
-    add("--solver", choices=SOLVERS, default=defaults.SOLVER, help="default %(default)s")
+    add(
+        "--solver",
+        choices=SOLVERS,
+        default=defaults.SOLVER,
+        metavar="NAME",
+        help=f"one of {', '.join(SOLVERS)} (default %(default)s)",
+    )
     add(
         "--averaging",
         action="store_true",
