@@ -54,8 +54,8 @@ class QuadraticProgram:
 
         An interior point of gap eps may be sqrt(eps) away from the solution. It tells which
         constraints hold with equality, though, or nearly so: those that are violated join, those
-        without a multiplier leave. The equations give the solution to rounding, and what
-        multipliers >= 0 leave of the gradient proves it.
+        without a multiplier leave. The equations give the solution to rounding; what multipliers
+        >= 0 leave of the gradient, and how far their constraints are from equality, prove it.
         """
         assert not self.equations
         found, _ = self._solve()
@@ -71,11 +71,13 @@ class QuadraticProgram:
                 left = np.linalg.norm(P @ x + q)
                 if len(A):
                     z[active], left = nnls(A.T, -(P @ x + q))
-                error = max(left / (1 + abs(q).max()), np.max(G @ x - h, initial=0.0))
+                beyond = G @ x - h
+                off = np.max(abs(beyond[z > 0]), initial=0.0)
+                error = max(left / (1 + abs(q).max()), np.max(beyond, initial=off))
                 best = min(best, (error, x, z), key=lambda one: one[0])
                 if error < 1e-13:
                     return x, z
-                active = (z > 0) | (G @ x > h + 1e-13)
+                active = (z > 0) | (beyond > 1e-13)
         assert best[0] < 1e-10, best[0]
         return best[1:]
 

@@ -27,6 +27,7 @@ BOUNDS = {
     "free": FREE,
     "signs": (np.array([0.0, -np.inf, 0.0]), np.inf),
     "box without 0": (np.array([0.1, -0.2, -np.inf]), np.array([0.4, -0.1, 0.3])),
+    "narrow box": (np.array([-0.5, 0.2, 0.3]), np.array([-0.4995, 0.2, 0.30001])),
 }
 problems = st.builds(
     random_problem,

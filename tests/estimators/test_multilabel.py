@@ -83,17 +83,23 @@ def test_without_edges_labels_are_independent_binary_problems(data):
 
 
 def test_pairs_of_labels_are_learned():
-    """The second label is the first's opposite, the third its copy; features say little."""
+    """The second label is mostly the first's opposite, the third its copy; features are noisy."""
     rng = np.random.default_rng(0)
     first = rng.integers(0, 2, 200)
     Y = np.stack([first, 1 - first, first], axis=1)
-    X = first[:, None] + rng.normal(size=(200, 3))
+    Y = np.where(rng.random(Y.shape) < 0.1, 1 - Y, Y)
+    X = Y + rng.normal(size=Y.shape)
     clf = MultilabelSVM(C=0.05, random_state=0).fit(X, Y)
-    assert clf.pair_scores_[0, 1] < 0 < clf.pair_scores_[0, 2]
+    assert clf.pair_scores_[0, 1] < -0.01 < 0.01 < clf.pair_scores_[0, 2]
     np.testing.assert_array_equal(clf.pair_scores_, clf.pair_scores_.T)
-    predicted = clf.predict(X)
-    np.testing.assert_array_equal(predicted[:, 0], 1 - predicted[:, 1])
-    np.testing.assert_array_equal(predicted[:, 0], predicted[:, 2])
+    alone = MultilabelSVM(C=0.05, edges="none", random_state=0).fit(X, Y)
+
+    def contradictions(predicted):
+        return np.sum(predicted[:, 0] == predicted[:, 1]) + np.sum(
+            predicted[:, 0] != predicted[:, 2]
+        )
+
+    assert contradictions(clf.predict(X)) < contradictions(alone.predict(X))
 
 
 def test_the_prediction_is_the_best_label_set(fitted, data):

@@ -196,8 +196,8 @@ def test_the_gap_is_the_sum_of_the_block_gaps_at_every_iteration(formulation, pe
             assert certificate.primal == pytest.approx(primal, abs=1e-12 * size)
 
 
-def distance_to_hull(point, corners, is_cone):
-    """Of (row, loss) to the hull (or cone, scaled to mass one) of corners."""
+def distance_to_hull(point, corners):
+    """Of (row, loss) to the convex hull of corners; points of cones have mass one, too."""
     ones = np.ones(len(corners))
     return nnls(np.column_stack([corners, ones]).T, np.append(point, 1.0))[1]
 
@@ -215,7 +215,7 @@ def test_points_are_labellings_or_lie_between_them(penalty, limit):
             point = np.append(row, loss)
             corners = listed.s[i] * np.column_stack([listed.psi[i], listed.loss[i]])
             if retained:
-                assert distance_to_hull(point, corners, penalty == SQUARED) <= 1e-12
+                assert distance_to_hull(point, corners) <= 1e-12
             else:
                 assert abs(corners - point).max(axis=1).min() <= 1e-14
         if penalty == LINEAR:
@@ -410,7 +410,11 @@ def test_all_solvers_agree_within_their_gaps(which):
         assert distance <= np.sqrt(2 * max(one.gap, 0.0) / one.lam) + 1e-9
 
 
-@pytest.mark.parametrize("solver", [Simplicial(), Simplicial("one"), Simplicial(working_set=2)])
+@pytest.mark.parametrize(
+    "solver",
+    [Simplicial(), Simplicial("one"), Simplicial(working_set=2)],
+    ids=["product", "one", "working set"],
+)
 def test_oracle_calls_are_counted(solver):
     """Also those that find the worst losses; checking features at the start asks no oracle."""
     problem = python_problem(random_problem(4))
@@ -418,7 +422,11 @@ def test_oracle_calls_are_counted(solver):
     assert solution.oracle_calls == problem.model.calls
 
 
-@pytest.mark.parametrize("solver", [Simplicial(), Simplicial("one"), Simplicial(working_set=2)])
+@pytest.mark.parametrize(
+    "solver",
+    [Simplicial(), Simplicial("one"), Simplicial(working_set=2)],
+    ids=["product", "one", "working set"],
+)
 def test_only_features_are_kept_of_labels(solver):
     """Points are rows: a Python model's labels, which may be large, are forgotten."""
     problem = python_problem(random_problem(4))
