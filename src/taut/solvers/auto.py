@@ -1,9 +1,10 @@
 """Which solver, when the user does not say.
 
-Few weights and examples: simplicial decomposition. Its masters cost up to dim^3, and with them an
-iteration makes so much of every oracle call that a handful of passes are enough (measured on
-horses, grids and small tables; see docs/solvers.md). It is also right where a pass of the oracle
-takes longer than the masters, as with a slow Python model or a general LP solver.
+Few weights and examples: simplicial decomposition. Its masters cost up to dim^3, and an iteration
+makes so much of every oracle call that ten or twenty passes are enough, however large C is
+(measured on horses, grids, small tables and models in Python; see docs/solvers.md). With more
+weights the labellings of one pass, all found at the same w, are worth less than those of a method
+that moves after every example, whatever the oracle costs.
 
 Otherwise block-coordinate Frank-Wolfe with gap sampling, which Osokin et al. recommend always.
 Accelerated corrective passes win wherever a visit to the remembered labellings is cheaper than the
@@ -27,10 +28,8 @@ from taut.solvers.sampling import Order
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
-# Up to so many weights, master problems cost little whatever the oracle does.
+# Up to so many weights, simplicial decomposition wins.
 FEW_WEIGHTS = 300
-# From here on, an oracle is worth saving: an iteration of 100 examples then takes a second.
-DEAR_ORACLE_SECONDS = 1e-2
 
 
 def choose_solver(
@@ -43,13 +42,10 @@ def choose_solver(
         return Simplicial()
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
-    together = problem.n <= MOST_TOGETHER and not averaging
-    if together and problem.dim <= FEW_WEIGHTS:
-        return Simplicial()
-    seconds = 0.0 if problem.is_compiled else oracle_seconds(problem)
-    if together and seconds >= DEAR_ORACLE_SECONDS:
-        return Simplicial(prune_after=None)
-    if problem.is_compiled or seconds > CHEAP_ORACLE_SECONDS:
+    if problem.dim <= FEW_WEIGHTS and problem.n <= MOST_TOGETHER and not averaging:
+        # What an interpreted oracle found is worth keeping.
+        return Simplicial() if problem.is_compiled else Simplicial(prune_after=None)
+    if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)
 
