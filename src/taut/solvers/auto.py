@@ -39,6 +39,11 @@ def choose_solver(
     penalty: SlackPenalty = SlackPenalty.LINEAR,
 ) -> BCFW | FactorSolver | Simplicial:
     if penalty is SlackPenalty.SQUARED:
+        if averaging:
+            raise ValueError(
+                'averaging=True with slack_penalty="squared": use solver="subgradient", which '
+                "averages its iterates, or leave averaging out"
+            )
         return Simplicial()
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
