@@ -31,13 +31,13 @@ def test_both_formulations_are_one_where_every_mistake_costs_one():
 @pytest.mark.parametrize("options", [{"inference": "lp"}, {"inference": "roof-duality"}])
 def test_no_graph_is_silently_trained_by_margins(options):
     clf = GraphSVM(formulation="slack", **options)
-    with pytest.raises(ValueError, match="formulation=.margin"):
+    with pytest.raises(ValueError, match=r"formulation=.margin"):
         clf.fit([GRID], [[0, 0, 1, 1]])
 
 
 def test_label_sets_under_counts_have_no_oracle_for_slacks():
     clf = MultilabelSVM(formulation="slack", counts=[(range(3), 0, 2)])
-    with pytest.raises(ValueError, match="formulation=.margin"):
+    with pytest.raises(ValueError, match=r"formulation=.margin"):
         clf.fit(np.eye(3), np.eye(3, dtype=int))
 
 
