@@ -88,7 +88,6 @@ class DecompositionRun(OracleRun):
             gaps=np.zeros(points.n_blocks),
             last_cut=np.zeros(1),
             count=np.zeros(2, np.int64),
-            penalty=self.penalty,
         )
 
     @property

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from taut.solvers.decomposition.points import Points
-from taut.solvers.penalty import SlackPenalty
 
 
 @dataclass
@@ -18,4 +17,3 @@ class DecompositionState:
     gaps: np.ndarray  # (n_blocks,) as last seen
     last_cut: np.ndarray  # (1,) what the oracle's last plane cut off
     count: np.ndarray  # steps, oracle calls
-    penalty: SlackPenalty

@@ -28,9 +28,11 @@ def continue_from(run: Any, earlier: Any, keep: str) -> None:
     check_has_state(earlier)
     check_same_relaxation(run, earlier)
     n_before = earlier_examples(run, earlier)
+    if earlier.slack_penalty != run.penalty.value:
+        raise _cannot(run, earlier)
     if isinstance(earlier.state, DecompositionState):
         _take_points(run, earlier, n_before)
-    elif isinstance(earlier.state, State) and not run.is_cone:
+    elif isinstance(earlier.state, State):
         _take_dual_point(run, earlier, n_before)
     else:
         raise _cannot(run, earlier)
@@ -50,7 +52,7 @@ def _cannot(run: Any, earlier: Any) -> ValueError:
 
 def _take_points(run: Any, earlier: Any, n_before: int) -> None:
     before, now = earlier.state, run.state
-    if before.penalty is not run.penalty or earlier.solver.is_product != run.solver.is_product:
+    if earlier.solver.is_product != run.solver.is_product:
         raise _cannot(run, earlier)
     if not run.solver.is_product and n_before < run.n:
         raise ValueError(
