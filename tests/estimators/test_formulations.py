@@ -1,11 +1,14 @@
 """What estimators make of formulation= and slack_penalty=."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from taut import ChainSVM, GraphSVM, MulticlassSVM, MultilabelSVM, StructuredSVM
+from taut import ChainSVM, GraphSVM, MulticlassSVM, MultilabelSVM, StructuredSVM, load
+from taut.datasets import make_gaussian_potts
 from taut.solvers.decomposition import Simplicial
 
 X, Y = load_iris(return_X_y=True)
@@ -82,20 +85,35 @@ def test_a_model_without_slack_oracle_is_refused():
     assert clf.solution_.solver == Simplicial(prune_after=None)
 
 
-def test_few_weights_are_trained_by_simplicial_decomposition():
-    assert isinstance(MulticlassSVM().fit(X, Y).solution_.solver, Simplicial)
-    averaged = MulticlassSVM(averaging=True, random_state=0).fit(X, Y)
+def test_few_weights_and_large_examples_are_for_simplicial_decomposition():
+    table = MulticlassSVM(C=0.1, random_state=0).fit(X, Y)
+    assert not isinstance(table.solution_.solver, Simplicial)
+    graphs, labels = make_gaussian_potts(10, size=4, n_states=2)
+    clf = GraphSVM(C=0.1, random_state=0).fit(graphs, labels)
+    assert isinstance(clf.solution_.solver, Simplicial)
+    averaged = GraphSVM(C=0.1, averaging=True, random_state=0).fit(graphs, labels)
     assert not isinstance(averaged.solution_.solver, Simplicial)
 
 
 def test_training_goes_on_with_more_examples_and_another_constant():
-    clf = MulticlassSVM(C=0.1, warm_start=True, random_state=0).fit(X, Y)
+    clf = MulticlassSVM(C=0.1, solver="simplicial", warm_start=True, random_state=0).fit(X, Y)
     cold = MulticlassSVM(C=1.0, tol=1e-6, random_state=0).fit(X, Y).solution_
     warm = clf.set_params(C=1.0, tol=1e-6).fit(X, Y).solution_
     assert warm.primal == pytest.approx(cold.primal, abs=2e-6 * cold.scale)
     sequences = [np.eye(2)[[0, 1]], np.eye(2)[[1, 1]], np.eye(2)[[0, 0]]]
     labels = [["a", "b"], ["b", "b"], ["a", "a"]]
-    chain = ChainSVM(C=1.0, random_state=0).fit(sequences[:2], labels[:2])
+    chain = ChainSVM(C=1.0, solver="simplicial", random_state=0).fit(sequences[:2], labels[:2])
     chain.partial_fit(sequences[2:], labels[2:])
     assert chain.solution_.n_examples == 3
-    assert isinstance(chain.solution_.solver, Simplicial)
+    table = MulticlassSVM(C=0.1, solver="corrective", warm_start=True, random_state=0).fit(X, Y)
+    again = table.set_params(solver="simplicial").fit(X, Y).solution_
+    assert again.passes <= 1  # the dual point was taken over
+    assert len(pickle.dumps(again)) < 100_000  # without inner products
+
+
+def test_a_saved_chain_knows_its_penalty(tmp_path):
+    clf = ChainSVM(C=1.0, slack_penalty="squared", random_state=0)
+    clf.fit([np.eye(2)[[0, 1]], np.eye(2)[[1, 1]]], [["a", "b"], ["b", "b"]])
+    clf.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.solution_.slack_penalty == loaded.slack_penalty == "squared"

@@ -89,6 +89,10 @@ class AnyRun(ABC):
         """The average of the iterates, if the solver keeps one."""
         return None
 
+    def final_state(self) -> Any:
+        """What a solution keeps, for warm starts."""
+        return self.state
+
     # --- checkpoints ---
 
     @property

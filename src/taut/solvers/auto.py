@@ -1,10 +1,11 @@
 """Which solver, when the user does not say.
 
-Few weights and examples: simplicial decomposition. Its masters cost up to dim^3, and an iteration
-makes so much of every oracle call that ten or twenty passes are enough, however large C is
-(measured on horses, grids, small tables and models in Python; see docs/solvers.md). With more
-weights the labellings of one pass, all found at the same w, are worth less than those of a method
-that moves after every example, whatever the oracle costs.
+Few weights and large examples: simplicial decomposition. It keeps a labelling as one row of dim
+numbers and asks the oracle ten or twenty times, however large C is, while block-coordinate methods
+go back to the examples in every visit. Its masters, though, cost up to n^2 and dim^3. (Measured on
+horses, grids, tables and models in Python; see docs/solvers.md. With more weights, labellings of
+one pass, all found at the same w, are worth less than those of a method that moves after every
+example, whatever the oracle costs.)
 
 Otherwise block-coordinate Frank-Wolfe with gap sampling, which Osokin et al. recommend always.
 Accelerated corrective passes win wherever a visit to the remembered labellings is cheaper than the
@@ -28,8 +29,10 @@ from taut.solvers.sampling import Order
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
-# Up to so many weights, simplicial decomposition wins.
+# Up to so many weights simplicial decomposition wins, where visiting an example costs more than its
+# share of a master problem: with so many numbers per example, for every other example.
 FEW_WEIGHTS = 300
+LARGE_EXAMPLE = 0.25
 
 
 def choose_solver(
@@ -47,9 +50,11 @@ def choose_solver(
         return Simplicial()
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
-    if problem.dim <= FEW_WEIGHTS and problem.n <= MOST_TOGETHER and not averaging:
-        # What an interpreted oracle found is worth keeping.
-        return Simplicial() if problem.is_compiled else Simplicial(prune_after=None)
+    if problem.dim <= FEW_WEIGHTS and not averaging:
+        if not problem.is_compiled and problem.n <= MOST_TOGETHER:
+            return Simplicial(prune_after=None)  # what such an oracle finds is worth keeping
+        if getattr(problem, "n_numbers", 0) >= LARGE_EXAMPLE * problem.n**2:
+            return Simplicial()
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)

@@ -187,7 +187,7 @@ class _Loop:
             violation=float(best.rows[-1][VIOLATION]),
             solver=run.solver,
             fingerprint=run.problem.fingerprint(),
-            state=run.state,
+            state=run.final_state(),
         )
 
     def _seconds(self) -> float:

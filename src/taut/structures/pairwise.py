@@ -264,6 +264,13 @@ class Pairwise(PairwiseArrays):
     def is_compiled(problem) -> bool:
         return True
 
+    @property
+    def n_numbers(problem) -> int:
+        """How many feature values scoring all examples reads."""
+        features = problem.features
+        values = features.rows if isinstance(features, DenseFeatures) else features.data
+        return values.size + problem.step_features.size
+
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth."""
         mu = np.zeros(int(block_start(problem, problem.n)))

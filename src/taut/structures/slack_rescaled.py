@@ -164,6 +164,10 @@ class SlackRescaled(SlackRescaledFields):
         return problem.base.is_compiled
 
     @property
+    def n_numbers(problem) -> int:
+        return getattr(problem.base, "n_numbers", 0)
+
+    @property
     def longest(problem) -> int:
         return problem.base.longest
 

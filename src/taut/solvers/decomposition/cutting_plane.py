@@ -34,7 +34,7 @@ class CuttingPlane(Decomposition):
 
     ``slacks`` is "n" or "one". ``epsilon`` is in the units of the loss (one-slack: of its mean);
     None leaves stopping to the tolerance of ``solve``. ``working_set`` (n-slack) is the number of
-    examples of one iteration; None is all, or 200 where there are more than 1,000.
+    examples of one iteration; None is all, or 200 where there are more than 500.
     """
 
     slacks: str = "n"

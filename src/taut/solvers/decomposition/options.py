@@ -9,7 +9,7 @@ import numpy as np
 from taut.solvers.decomposition.points import Points
 
 # Up to so many examples there is one master problem for all of them.
-MOST_TOGETHER = 1000
+MOST_TOGETHER = 500
 AT_A_TIME = 200
 
 

@@ -28,6 +28,10 @@ class Points:
         self.keeps_gram = keeps_gram
         self._gram = np.zeros((0, 0))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the Gram matrix, which is large; ``restore`` computes it again."""
+        return self.__dict__ | {"_gram": np.zeros((0, 0))}
+
     def __len__(self) -> int:
         return len(self.loss)
 
@@ -123,6 +127,9 @@ class Points:
             return self._gram if which is None else self._gram[np.ix_(which, which)]
         rows = self.rows if which is None else self.rows[which]
         return np.ascontiguousarray(dense(rows @ rows.T))
+
+    def forget_gram(self) -> None:
+        self._gram = np.zeros((0, 0))
 
     def keep(self, mask: np.ndarray) -> None:
         """Drop the points where ``mask`` is false."""

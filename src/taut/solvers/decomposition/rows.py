@@ -20,18 +20,22 @@ from taut.solvers.decomposition.points import Rows
 
 
 @both_modes
-def prepare_psi(problem, i, y, mu, work, truth):
-    """psi_i(y) as a prepared change."""
+def prepare_row(problem, i, y, mu, of_labels, work, truth):
+    """truth - e(y), or truth - mu_i, as a prepared change."""
     true_label(problem, i, truth)
-    begin_change(problem, i, mu, 0.0, work)
+    begin_change(problem, i, mu, 0.0 if of_labels else -1.0, work)
     add_corner(problem, i, truth, 1.0, work)
-    add_corner(problem, i, y, -1.0, work)
+    if of_labels:
+        add_corner(problem, i, y, -1.0, work)
 
 
 @compiled
-def write_rows(problem, which, labels, label_at, mu, work, truth, delta, first, out, loss):
-    """Rows of labellings ``which[first:]``, as far as there is room; returns where it ended.
+def write_rows(
+    problem, which, labels, label_at, mu, of_labels, work, truth, delta, first, out, loss
+):
+    """Rows of examples ``which[first:]``, as far as there is room; returns where it ended.
 
+    They are those of their labellings with their losses, or of their blocks of mu, without.
     ``out`` is (indptr, indices, values) of a CSR matrix, or of a dense one stored in ``values``.
     """
     indptr, indices, values = out
@@ -41,7 +45,7 @@ def write_rows(problem, which, labels, label_at, mu, work, truth, delta, first, 
             return position
         i = which[position]
         y = labels[label_at[i] :]
-        prepare_psi(problem, i, y, mu, work, truth)
+        prepare_row(problem, i, y, mu, of_labels, work, truth)
         project(problem, i, work, weight(problem, i), delta)
         count = delta.value.size if delta.count[0] == DENSE else delta.count[0]
         for j in range(count):
@@ -51,7 +55,8 @@ def write_rows(problem, which, labels, label_at, mu, work, truth, delta, first, 
                 indices[at + j] = delta.touched[j]
         at += count
         indptr[position - first + 1] = at
-        loss[position] = weight(problem, i) * label_loss(problem, i, y)
+        if of_labels:
+            loss[position] = weight(problem, i) * label_loss(problem, i, y)
         clear(delta)
     return which.size
 
@@ -63,7 +68,7 @@ def add_plane(problem, slope, labels, label_at, mu, work, truth, whole):
     for i in range(slope.size):
         if slope[i] != 0.0:
             y = labels[label_at[i] :]
-            prepare_psi(problem, i, y, mu, work, truth)
+            prepare_row(problem, i, y, mu, True, work, truth)
             project(problem, i, work, slope[i] * weight(problem, i), whole)
             total += slope[i] * weight(problem, i) * label_loss(problem, i, y)
     return total
@@ -92,14 +97,14 @@ class RowMaker:
     def compile(self) -> None:
         none, problem = np.zeros(0, np.int64), self.problem
         in_mode(write_rows, problem)(
-            problem, none, self.labels, self.label_at, self.mu, self.work, self.truth, self.delta,
-            0, (none, none, np.zeros(0)), np.zeros(0),
+            problem, none, self.labels, self.label_at, self.mu, True, self.work, self.truth,
+            self.delta, 0, (none, none, np.zeros(0)), np.zeros(0),
         )  # fmt: skip
         self.plane(np.zeros(0))
         self.forget(none)
 
-    def rows(self, which: np.ndarray) -> tuple[Rows, np.ndarray]:
-        """Rows and losses of the labellings of examples ``which``."""
+    def rows(self, which: np.ndarray, mu: Any = None) -> tuple[Rows, np.ndarray]:
+        """Rows and losses of the labellings of examples ``which``; of a dual point, rows only."""
         write = in_mode(write_rows, self.problem)
         loss, pieces = np.zeros(len(which)), []
         dim, done = self.problem.dim, 0
@@ -112,7 +117,8 @@ class RowMaker:
             indptr = np.zeros(len(which) - done + 1, np.int64)
             before = done
             done = write(
-                self.problem, which, self.labels, self.label_at, self.mu, self.work, self.truth,
+                self.problem, which, self.labels, self.label_at,
+                self.mu if mu is None else mu, mu is None, self.work, self.truth,
                 self.delta, before, (indptr, indices, values), loss,
             )  # fmt: skip
             if not self.is_sparse:

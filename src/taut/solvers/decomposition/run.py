@@ -313,6 +313,10 @@ class DecompositionRun(OracleRun):
         violation = np.where(importance > 0, self.oracle.reached - slack, 0.0)
         return np.flatnonzero(violation > max(smallest, ROUNDING * self.worst.max()))
 
+    def final_state(self) -> DecompositionState:
+        self.state.points.forget_gram()
+        return self.state
+
     # --- checkpoints --------------------------------------------------------------------------
 
     @property

@@ -39,7 +39,7 @@ class Simplicial(Decomposition):
     ``simplexes`` is "product" or "one". ``limit`` is the largest number of extreme points per
     simplex; None is dim + 1, or what fits into ``memory`` (GiB) if that is less. ``working_set``
     is the number of examples of one iteration; None is all, or 200 where there are more than
-    1,000. Points that had no weight in ``prune_after`` masters in a row are forgotten: smaller
+    500. Points that had no weight in ``prune_after`` masters in a row are forgotten: smaller
     masters, at the price of finding a few again. None saves them all, which is right where the
     oracle is expensive; 1 keeps those with weight only.
     """

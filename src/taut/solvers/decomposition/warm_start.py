@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
-from taut.accumulator import dense_accumulator
-from taut.problem import add_corner, begin_change, project, true_label, weight
 from taut.solvers.decomposition.state import DecompositionState
 from taut.solvers.solution import describe
 from taut.solvers.state import State
@@ -64,27 +61,17 @@ def _take_points(run: Any, earlier: Any, n_before: int) -> None:
         now.points.add_origins(np.arange(n_before, now.points.n_blocks))
 
 
-@compiled
-def write_block(problem, i, mu, work, truth, whole):
-    """whole += s_i Psi_i(truth - mu_i)."""
-    true_label(problem, i, truth)
-    begin_change(problem, i, mu, -1.0, work)
-    add_corner(problem, i, truth, 1.0, work)
-    project(problem, i, work, weight(problem, i), whole)
-
-
 def _take_dual_point(run: Any, earlier: Any, n_before: int) -> None:
     """Every example's marginals, as one point: it stands in for the origin."""
-    problem, points, maker = run.problem, run.state.points, run.maker
-    mu = problem.new_dual()
-    problem.copy_dual(earlier.state.mu, mu)
-    write = in_mode(write_block, problem)
-    rows = np.zeros((points.n_blocks, problem.dim))
-    for i in range(n_before):
-        row = rows[i if run.solver.is_product else 0]
-        write(problem, i, mu, maker.work, maker.truth, dense_accumulator(row))
+    problem, points = run.problem, run.state.points
     loss = np.zeros(run.n)
     loss[:n_before] = run.importance[:n_before] * earlier.state.ell
     points.keep(np.zeros(len(points), bool))
-    blocks = np.arange(points.n_blocks)
-    points.add(rows, loss if run.solver.is_product else loss.sum()[None], blocks, retained=True)
+    if run.solver.is_product:
+        mu = problem.new_dual()
+        problem.copy_dual(earlier.state.mu, mu)
+        rows, _ = run.maker.rows(np.arange(run.n), mu)
+        points.add(rows, loss, np.arange(run.n), retained=True)
+    else:
+        row = earlier.state.v[None] / earlier.C
+        points.add(row, loss.sum()[None], np.zeros(1, np.int64), retained=True)

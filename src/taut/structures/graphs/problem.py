@@ -249,6 +249,13 @@ class GraphProblem(GraphFields):
         return problem.most_nodes
 
     @property
+    def n_numbers(problem) -> int:
+        """How many feature values scoring all examples reads; an edge without any counts as one."""
+        nodes, edges = problem.arrays.nodes, problem.arrays.edges
+        of_edges = (edges.stop - edges.start).sum() * max(edges.rows.n_features, 1)
+        return int(nodes.rows.lengths()[nodes.row].sum() + of_edges)
+
+    @property
     def has_counts(problem) -> bool:
         return problem.arrays.counts.low.size > 0
 
