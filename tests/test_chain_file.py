@@ -261,7 +261,8 @@ def test_codes_are_whole_numbers(stored, tmp_path):
 
 def test_a_column_without_values_has_no_attributes(tmp_path):
     path = tmp_path / "one.taut"
-    ChainSVM(template="w[0]", random_state=0).fit([["a", "a"]] * 2, [["x", "y"]] * 2).save(path)
+    clf = ChainSVM(template="w[0]", random_state=0)
+    clf.fit([["a", "a", "a"]] * 2, [["x", "x", "y"]] * 2).save(path)
     header, arrays, _ = read_model(path)
     nothing = np.zeros(0, np.uint8)
     codes = np.zeros_like(arrays["codes.0.0"])  # the only code that there is

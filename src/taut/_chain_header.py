@@ -22,6 +22,7 @@ MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the lon
 LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier")
+FORMULATIONS = ("margin", "slack")
 SLACK_PENALTIES = ("linear", "squared")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
 # Chains are trained with an oracle: nothing of theirs is soft.
@@ -167,6 +168,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         n_examples=count(packed["n_examples"]),
         returned=text(packed["returned"], RETURNED),
         fingerprint=text(packed["fingerprint"]),
+        formulation=text(packed.get("formulation", "margin"), FORMULATIONS),
         slack_penalty=text(packed.get("slack_penalty", "linear"), SLACK_PENALTIES),
         **{name: number(packed[name]) for name in NUMBERS},  # type: ignore[arg-type]
     )

@@ -11,7 +11,7 @@ from graph_reference import alone, cycle, graph_pair, label_set_pair, path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_reference import SlackReference
-from taut_reference import chain_pair, multiclass_pair
+from taut_reference import chain_pair, multiclass_pair, tiny_pairs
 
 from taut import PythonProblem
 from taut.accumulator import dense_accumulator
@@ -333,3 +333,19 @@ def test_multiples_of_a_unit_are_recognised_whatever_the_unit(numbers, unit):
 )
 def test_numbers_without_a_common_unit(costs):
     assert whole_levels(np.array(costs)) is None
+
+
+@pytest.mark.parametrize("which", ["constrained chain", "constrained chain with step features"])
+def test_only_labellings_that_constraints_allow_are_found(which):
+    problem, reference = tiny_pairs()[which]
+    wrapped, rng = slack_rescaled(problem), np.random.default_rng(0)
+    work, y = wrapped.new_work(), np.zeros(wrapped.longest, np.int32)
+    for w in rng.normal(size=(5, problem.dim)):
+        for i in range(problem.n):
+            wrapped.scores(w, i, work)
+            found = wrapped.argmax(w, i, work, y)
+            values = [
+                reference.loss(i, z) * (1.0 + reference.value(i, z, w, with_loss=False))
+                for z in reference.labellings(i)
+            ]
+            assert found == pytest.approx(max(values), rel=1e-12, abs=1e-12)

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 
 from taut.python_problem import PythonProblem
 from taut.solvers import Solution, Status, solve
+from taut.solvers.checks import is_number
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.named import is_without_inference, named_solver
-from taut.solvers.solve import is_number
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
@@ -43,7 +43,7 @@ class StructuredEstimator(BaseEstimator):
             slack_penalty=self.slack_penalty,
             **self._solver_options(),
         )
-        if earlier is not None and self.solver == "auto" and _alike(solver, earlier.solver):
+        if earlier is not None and self.solver == "auto" and self._goes_on(solver, earlier):
             solver = earlier.solver  # a run goes on with the solver it began with
         return solve(
             problem,
@@ -65,6 +65,11 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
             **validation,
         )
+
+    def _goes_on(self, solver: Any, earlier: Solution) -> bool:
+        """Whether both solvers or neither use inference, for the same slacks."""
+        without = isinstance(solver, FactorSolver) == isinstance(earlier.solver, FactorSolver)
+        return without and earlier.slack_penalty == self.slack_penalty
 
     def _checked_formulation(self) -> str:
         if self.formulation not in FORMULATIONS:
@@ -127,11 +132,6 @@ class StructuredEstimator(BaseEstimator):
         if self.n_jobs == 0:
             raise ValueError("n_jobs=0; use -1 for all cores or a positive number")
         return self.n_jobs
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether both or neither use inference."""
-    return isinstance(one, FactorSolver) == isinstance(other, FactorSolver)
 
 
 def _frames_of_taut() -> int:

@@ -11,7 +11,7 @@ from taut.estimators._graph import GraphEstimator
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs
 from taut.inference.marginals import graph_marginals
-from taut.solvers.solve import is_number
+from taut.solvers.checks import is_number
 from taut.structures.graphs.compute import sizes
 
 

@@ -54,6 +54,11 @@ class AnyRun(ABC):
         """Which relaxation the certificate is about; "" if none."""
 
     @property
+    def formulation(self) -> str:
+        """What is rescaled by the loss."""
+        return getattr(self.problem, "formulation", "margin")
+
+    @property
     def is_soft_final(self) -> bool:
         """Whether the soft gap, if there is one, is that of the penalty asked for."""
         return True

@@ -81,7 +81,8 @@ class Solution:
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
     inference: str = ""  # the method of the oracle, where there is a choice
-    slack_penalty: str = "linear"
+    formulation: str = "margin"  # or "slack": what is rescaled by the loss
+    slack_penalty: str = "linear"  # or "squared"
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
     soft_gap: float = np.nan  # of a solver with soft constraints, at the last certificate
     violation: float = np.nan  # how far its marginals are from agreeing, likewise
@@ -94,6 +95,11 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         return self.gap / self.scale if self.scale > 0 else self.gap
+
+    def _about_slacks(self) -> str:
+        parts = ["rescaled by the loss"] * (self.formulation == "slack")
+        parts += ["squared"] * (self.slack_penalty == "squared")
+        return f"  slacks are {' and '.join(parts)}\n" if parts else ""
 
     def _about_inference(self) -> str:
         if not self.inference:
@@ -123,7 +129,7 @@ class Solution:
             f"{self.status.value}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
-            f"{self._about_inference()}{self._about_constraints()}"
+            f"{self._about_slacks()}{self._about_inference()}{self._about_constraints()}"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
             f"{f'{self.oracle_calls} oracle calls, ' if self.oracle_calls else ''}"

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
+from taut.solvers.checks import is_number
 from taut.solvers.decomposition import Decomposition, Simplicial
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.factorwise import FactorSolver
@@ -88,6 +88,11 @@ def solve(
         raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
+    if isinstance(solver, str | type):
+        raise TypeError(
+            f"solver={solver!r}; solve takes a solver with its options, such as BCFW() or "
+            "Simplicial(); names are for estimators"
+        )
     penalty = named_penalty(slack_penalty)
     solver = solver or (BCFW() if penalty is SlackPenalty.LINEAR else Simplicial())
     run = _new_run(
@@ -122,10 +127,6 @@ def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **optio
 
 def _temperature(solver: Any) -> float:
     return getattr(solver, "temperature", 0.0)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, Real)
 
 
 @dataclass
@@ -181,6 +182,7 @@ class _Loop:
             scale=self.scale,
             returned=best.returned,
             inference=run.inference,
+            formulation=run.formulation,
             slack_penalty=run.penalty.value,
             certifies=run.certifies,
             soft_gap=float(best.rows[-1][SOFT_GAP]),

@@ -79,6 +79,7 @@ class SlackRescaled(SlackRescaledFields):
     """Made by :func:`slack_rescaled`."""
 
     __slots__ = ()
+    formulation = "slack"
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 

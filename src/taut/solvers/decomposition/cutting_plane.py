@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taut.solvers.decomposition.options import Decomposition, checked_count
+from taut.solvers.checks import check_count, is_count, is_number
+from taut.solvers.decomposition.options import Decomposition
 from taut.solvers.decomposition.points import Points
 
 
@@ -46,13 +47,13 @@ class CuttingPlane(Decomposition):
     def __post_init__(self) -> None:
         if self.slacks not in ("n", "one"):
             raise ValueError(f'slacks={self.slacks!r}; expected "n" or "one"')
-        if self.epsilon is not None and not self.epsilon >= 0:
+        if self.epsilon is not None and not (is_number(self.epsilon) and self.epsilon >= 0):
             raise ValueError(f"epsilon={self.epsilon!r}; a number that is not negative, or None")
-        checked_count(self.prune_after, "prune_after", "a number of master problems")
-        checked_count(self.working_set, "working_set", "a number of examples")
+        check_count(self.prune_after, "prune_after", "a number of master problems")
+        check_count(self.working_set, "working_set", "a number of examples")
         if self.working_set is not None and self.slacks == "one":
             raise ValueError('working_set is for slacks="n"; one slack is of all examples')
-        if not (isinstance(self.cache, int | np.integer) and self.cache >= 0):
+        if not (self.cache == 0 or is_count(self.cache)):
             raise ValueError(f"cache={self.cache!r}; a number of labellings per example, or 0")
 
     @property

@@ -1,8 +1,7 @@
 """What simplicial decomposition and cutting planes have in common."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ AT_A_TIME = 200
 
 
 @dataclass(frozen=True)
-class Decomposition:
+class Decomposition(ABC):
     """Solvers that keep labellings as points and weigh them by a master problem."""
 
     @property
@@ -49,10 +48,6 @@ class Decomposition:
     @abstractmethod
     def describe(self) -> str: ...
 
-    # What other solvers keep and these do not.
-    averaging = False
-    keeps_corners = False
-
 
 def working_set_size(solver: Decomposition, n: int) -> int:
     """How many examples an iteration is about."""
@@ -61,8 +56,3 @@ def working_set_size(solver: Decomposition, n: int) -> int:
     if solver.examples_at_a_time is not None:
         return min(solver.examples_at_a_time, n)
     return n if n <= MOST_TOGETHER else AT_A_TIME
-
-
-def checked_count(value: Any, name: str, what: str) -> None:
-    if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
-        raise ValueError(f"{name}={value!r}; {what}, at least 1, or None")

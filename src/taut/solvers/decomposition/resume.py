@@ -31,6 +31,7 @@ def saved_arrays(run: Any) -> dict[str, np.ndarray]:
         arrays |= dict(flattened(run.cache.corners, frozenset(), "cache."))
         arrays["time"] = np.array([run.cache.time])
     arrays["memory"] = oracle_memory(run.problem)
+    arrays["fresh"] = np.array([run.oracle_is_fresh])
     return arrays
 
 
@@ -52,6 +53,7 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     if not np.allclose(stored, state.v, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(stored).max())):
         raise damaged("weights and points do not belong together")
     _recertify(run, best, damaged)
+    run.oracle_is_fresh = bool(arrays["fresh"][0])
     state.v[:] = stored  # now: certifying rebuilds it
     run.clip()
     oracle_memory(run.problem)[...] = arrays["memory"]  # last, because certifying moves it

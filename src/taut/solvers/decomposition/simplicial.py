@@ -28,7 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taut.solvers.decomposition.options import Decomposition, checked_count
+from taut.solvers.checks import check_count, is_count, is_number
+from taut.solvers.decomposition.options import Decomposition
 from taut.solvers.decomposition.points import Points
 
 
@@ -53,17 +54,18 @@ class Simplicial(Decomposition):
     def __post_init__(self) -> None:
         if self.simplexes not in ("product", "one"):
             raise ValueError(f'simplexes={self.simplexes!r}; expected "product" or "one"')
-        if self.limit is not None and not self.limit >= 1:
+        if self.limit is not None and not (is_count(self.limit) or self.limit == np.inf):
             raise ValueError(
-                f"limit={self.limit!r}; a number of extreme points per simplex, at least 1, or None"
+                f"limit={self.limit!r}; a whole number of extreme points per simplex, at least 1, "
+                "infinity, or None"
             )
-        checked_count(self.prune_after, "prune_after", "a number of master problems")
-        checked_count(self.working_set, "working_set", "a number of examples")
+        check_count(self.prune_after, "prune_after", "a number of master problems")
+        check_count(self.working_set, "working_set", "a number of examples")
         if self.working_set is not None and self.simplexes == "one":
             raise ValueError(
                 'working_set is for simplexes="product"; one simplex is of all examples'
             )
-        if not self.memory > 0:
+        if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory={self.memory!r}; a positive number of GiB")
 
     @property

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from taut.solvers.bcfw import parsed
+from taut.solvers.checks import is_count
 from taut.solvers.sampling import Order
 
 # With so many weights, computing them takes about as long as the oracle of a short chain.
@@ -54,7 +54,7 @@ class Subgradient:
                 "order='gap'; a subgradient needs examples drawn alike: 'permuted', 'cyclic' or "
                 "'uniform'. Sampling by gaps is for BCFW"
             )
-        if self.batch is not None and not _is_positive(self.batch):
+        if self.batch is not None and not is_count(self.batch):
             raise ValueError(
                 f"batch={self.batch!r}; a whole number of examples, at least 1, or None to choose "
                 "by the number of weights"
@@ -64,7 +64,7 @@ class Subgradient:
                 f"batch={self.batch} with step='polyak', which moves by all examples at once; "
                 "leave batch out, or use step='pegasos'"
             )
-        if not _is_positive(self.check_every):
+        if not is_count(self.check_every):
             raise ValueError(
                 f"check_every={self.check_every!r}; a whole number of passes, at least 1"
             )
@@ -87,7 +87,3 @@ class Subgradient:
         parts += [] if self.batch is None else [f"batch {self.batch}"]
         parts += ["averaging"] * self.averaging
         return f"subgradient ({', '.join(parts)})"
-
-
-def _is_positive(value: Any) -> bool:
-    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
