@@ -103,7 +103,8 @@ class PythonProblem:
         if missing:
             raise TypeError(
                 f"the model {type(model).__name__} has no method {missing[0]}; under "
-                f"formulation={formulation!r} a model needs {', '.join(methods)}"
+                f"formulation={formulation!r} a model needs {', '.join(methods)}, where "
+                f"{self.oracle_name}(w, x, y) is the label that maximises {self.maximised}"
             )
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples but Y has {len(Y)}")

@@ -99,8 +99,8 @@ def add_train(train: ArgumentParser) -> None:
         "--slack-penalty",
         choices=("linear", "squared"),
         default="linear",
-        help="what a slack costs; squared: --solver simplicial, cutting-plane or subgradient "
-        "(default %(default)s)",
+        help="what a slack costs; squared: the default solver is then auto, and --tol should be "
+        "smaller (default %(default)s)",
     )
     add(
         "--solver",

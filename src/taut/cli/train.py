@@ -212,8 +212,13 @@ def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> 
 
 
 def _solver(problem: Pairwise, options: Namespace) -> Any:
+    # The default is for linear slacks.
+    by_default = options.slack_penalty == "squared" and options.solver == defaults.SOLVER
     solver = named_solver(
-        options.solver, problem, options.averaging, slack_penalty=options.slack_penalty
+        "auto" if by_default else options.solver,
+        problem,
+        options.averaging,
+        slack_penalty=options.slack_penalty,
     )
     often = solver.check_every <= defaults.CHECK_EVERY
     if options.dev is None or often or not isinstance(solver, BCFW):

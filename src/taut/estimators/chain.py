@@ -69,8 +69,9 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         with slack that counts times the loss ("slack": labellings of small loss matter less, but
         the oracle is dearer).
     slack_penalty : {"linear", "squared"}
-        What a slack costs: xi, or xi^2 / 2 (with the solvers "simplicial", "cutting-plane" and
-        "subgradient").
+        What a slack costs: xi, or xi^2 / 2 (with the solvers "auto", "simplicial",
+        "cutting-plane", "cutting-plane-one" and "subgradient"). The objective at w = 0, of which
+        ``tol`` is a part, is then about half the square of the loss: ``tol`` should be smaller.
     solver : str or solver object
         "auto", "averaged" (the quick one for much text), "fw", "bcfw", "bcpfw", "bcafw",
         "corrective", "simplicial", "cutting-plane", "cutting-plane-one", "subgradient", or an

@@ -46,6 +46,8 @@ class GraphSVM(GraphEstimator):
         of training. If -1 is a class of yours, set this to None.
     bias : bool
         Give every label a bias.
+    formulation : {"margin", "slack"}
+        As for :class:`taut.ChainSVM`; "slack" needs forests, or few labellings.
     solver : str or solver object
         "auto" and those of :class:`taut.ChainSVM` ask inference for the best labelling of a graph
         at a time. "soft-bcfw", "soft-sdca" (edges agree with their nodes softly),

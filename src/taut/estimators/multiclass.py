@@ -22,6 +22,8 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
 
     cost : (K, K) array or None
         Cost of answering ``classes_[column]`` where ``classes_[row]`` is right; default 1.
+    formulation : {"margin", "slack"}
+        The same where every mistake costs 1; with a cost matrix they differ.
     class_weight : dict, "balanced" or None
         As everywhere in scikit-learn, multiplies the weights of all examples of a class.
 

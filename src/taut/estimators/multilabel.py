@@ -49,6 +49,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         Of these label numbers, a label set has ``low`` to ``high``: ``[(range(L), 0, 3)]`` is "at
         most three labels", ``[([0, 1, 2], 1, 1)]`` "exactly one of these". Training labels must
         comply, predictions do. A label is in at most one of the lists.
+    formulation : {"margin", "slack"}
+        As for :class:`taut.ChainSVM`; "slack" needs forests, or few labellings.
     solver : str or solver object
         As for :class:`taut.GraphSVM`; "auto" is "augmented-lagrangian" with ``counts``.
     rho : float

@@ -16,6 +16,8 @@ class StructuredSVM(StructuredEstimator):
     """Structured SVM for your own model; :class:`taut.PythonProblem` says what a model is.
 
     Other parameters are those of :class:`taut.ChainSVM`, less what concerns sequences.
+    ``formulation="slack"`` needs a method ``slack_oracle(w, x, y)`` of the model, the label that
+    maximises loss * (1 + <w, joint_feature - that of y>).
     :func:`taut.check_problem` tells in words what is wrong with a model.
     """
 

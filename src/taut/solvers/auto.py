@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from taut.solvers.bcfw import BCFW, Direction
-from taut.solvers.decomposition import Simplicial
+from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
 from taut.solvers.decomposition.options import MOST_TOGETHER
 from taut.solvers.factorwise import AugmentedLagrangian, FactorSolver
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
+from taut.solvers.subgradient import Subgradient
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
@@ -33,6 +34,8 @@ CHEAP_ORACLE_SECONDS = 1e-4
 # share of a master problem: with so many numbers per example, for every other example.
 FEW_WEIGHTS = 300
 LARGE_EXAMPLE = 0.25
+# A hundred dense planes of more weights would fill memory.
+LONG_PLANE = 300_000
 
 
 def choose_solver(
@@ -40,14 +43,14 @@ def choose_solver(
     averaging: bool = False,
     rho: float | None = None,
     penalty: SlackPenalty = SlackPenalty.LINEAR,
-) -> BCFW | FactorSolver | Simplicial:
+) -> BCFW | FactorSolver | Decomposition | Subgradient:
     if penalty is SlackPenalty.SQUARED:
         if averaging:
             raise ValueError(
                 'averaging=True with slack_penalty="squared": use solver="subgradient", which '
                 "averages its iterates, or leave averaging out"
             )
-        return Simplicial()
+        return choose_for_squares(problem)
     if getattr(problem, "has_counts", False) and rho is not None:
         return AugmentedLagrangian(rho=rho)
     if problem.dim <= FEW_WEIGHTS and not averaging:
@@ -58,6 +61,13 @@ def choose_solver(
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)
+
+
+def choose_for_squares(problem: Any) -> Decomposition | Subgradient:
+    """Squared slacks: cones for few weights, planes for more, steps where planes would be long."""
+    if problem.dim <= FEW_WEIGHTS or not problem.is_compiled:
+        return Simplicial()
+    return CuttingPlane(slacks="one") if problem.dim <= LONG_PLANE else Subgradient()
 
 
 def oracle_seconds(problem: Any, examples: int = 5) -> float:

@@ -27,6 +27,7 @@ class Checkpoint:
         self.saved_at = time.perf_counter()
         self.identity = {
             "format": FORMAT,
+            "formulation": run.formulation,
             "training data or loss": run.problem.fingerprint(),
             "solver": repr(run.solver),
             "relaxation": run.certifies,

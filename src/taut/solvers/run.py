@@ -36,7 +36,7 @@ from taut.solvers.state import (
 from taut.solvers.warm_start import (
     check_has_state,
     check_keep,
-    check_same_relaxation,
+    check_same_objective,
     earlier_examples,
 )
 
@@ -113,10 +113,10 @@ class Run(OracleRun):
         if not isinstance(earlier.state, State):
             raise ValueError(
                 f"the earlier run, {describe(earlier.solver)}, kept no labellings or marginals "
-                f"that {describe(self.solver)} could start from; the other way round works. "
-                "Start cold, or go on with the same kind of solver"
+                f"that {describe(self.solver)} could start from; start cold, or go on with the "
+                "same kind of solver"
             )
-        check_same_relaxation(self, earlier)
+        check_same_objective(self, earlier)
         n_before = earlier_examples(self, earlier)
         self.problem.copy_dual(earlier.state.mu, self.state.mu)
         self.state.ell[:n_before] = earlier.state.ell

@@ -118,8 +118,8 @@ def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **optio
     if penalty is not SlackPenalty.LINEAR:
         raise ValueError(
             f'slack_penalty="{penalty.value}": {describe(solver)} is for linear slacks, where '
-            'every example has a simplex of labellings; use solver="simplicial", "cutting-plane" '
-            'or "subgradient"'
+            "every example has a simplex of labellings; use Simplicial, CuttingPlane or "
+            'Subgradient (by name "simplicial", "cutting-plane", "subgradient")'
         )
     kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
     return kind(problem, solver, C, **options)
@@ -271,7 +271,7 @@ class _Loop:
             best.note(of_average)
             if self._prefers_average(certificate, of_average, score, other):
                 best.consider(of_average, other, "average", lambda: average.w)
-            else:
+            if best.returned == "earlier":  # neither preferred nor better than before
                 best.consider(certificate, score, "last", run.state.w.copy)
             score = max(score, other)
         primal, dual = certificate.primal, certificate.dual
@@ -300,10 +300,13 @@ class _Loop:
     ) -> bool:
         """The average generalises better, so the iterate must score higher or have converged alone.
 
-        Without held-out data the scores are equal.
+        Without held-out data the scores are equal. Iterates of Pegasos approach the optimum from
+        afar, and their average follows slowly: there the lower objective counts.
         """
         if score != other:
             return other > score
+        if isinstance(self.run.solver, Subgradient):
+            return average.primal <= iterate.primal
         return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)
 
     def _returns_later(self) -> bool:

@@ -18,7 +18,16 @@ def check_has_state(earlier: Solution) -> None:
         )
 
 
-def check_same_relaxation(run: Any, earlier: Solution) -> None:
+def check_same_objective(run: Any, earlier: Solution) -> None:
+    for name, theirs, ours in (
+        ("formulation", earlier.formulation, run.formulation),
+        ("slack_penalty", earlier.slack_penalty, run.penalty.value),
+    ):
+        if theirs != ours:
+            raise ValueError(
+                f"warm_start: the earlier solution has {name}={theirs!r}, this run {ours!r}, so "
+                "its dual point proves nothing here; keep it, or start cold"
+            )
     if earlier.certifies != run.certifies:
         ours, theirs = run.certifies or "exact problem", earlier.certifies or "exact problem"
         raise ValueError(

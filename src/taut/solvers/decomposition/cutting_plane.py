@@ -31,11 +31,15 @@ from taut.solvers.decomposition.points import Points
 
 @dataclass(frozen=True)
 class CuttingPlane(Decomposition):
-    """Options of cutting planes; see the module for what they do.
+    """Options of cutting planes.
 
-    ``slacks`` is "n" or "one". ``epsilon`` is in the units of the loss (one-slack: of its mean);
-    None leaves stopping to the tolerance of ``solve``. ``working_set`` (n-slack) is the number of
-    examples of one iteration; None is all, or 200 where there are more than 500.
+    ``slacks`` is "n", a slack for every example, or "one" for all. ``epsilon``, in the units of the
+    loss (one-slack: of its mean), leaves out constraints that are violated by no more and ends the
+    run when there is no other; None leaves stopping to the tolerance of ``solve``. Constraints that
+    had no weight in ``prune_after`` masters are forgotten. With one slack, ``cache`` labellings are
+    remembered per example, and planes made of them tried before the oracle is called. With n
+    slacks, ``working_set`` is the number of examples of one iteration; None is all, or 200 where
+    there are more than 500.
     """
 
     slacks: str = "n"
@@ -77,4 +81,5 @@ class CuttingPlane(Decomposition):
 
     def describe(self) -> str:
         name = "n-slack" if self.is_product else "one-slack"
+        name += "" if self.epsilon is None else f", epsilon {self.epsilon:g}"
         return f"cutting planes ({name})"

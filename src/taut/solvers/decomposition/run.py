@@ -8,10 +8,15 @@ from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
+from taut.solvers.decomposition.iterations import (
+    one_simplex_iteration,
+    product_iteration,
+    working_set_iteration,
+)
 from taut.solvers.decomposition.label_cache import LabelCache
 from taut.solvers.decomposition.master import solve_master
 from taut.solvers.decomposition.options import Decomposition, working_set_size
-from taut.solvers.decomposition.points import Points
+from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
 from taut.solvers.decomposition.resume import resume, saved_arrays
 from taut.solvers.decomposition.rows import RowMaker
@@ -20,17 +25,12 @@ from taut.solvers.decomposition.warm_start import continue_from
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged
-from taut.solvers.state import ORACLE_CALLS, STEPS, lengths_of
+from taut.solvers.state import ORACLE_CALLS, lengths_of
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
 # A master problem is solved when it can gain no more than this part of them.
 WEIGHED = 1e-10
-# A plane of remembered labellings must cut off this part of what the oracle's last one did.
-WORTH_CUTTING = 0.5
-MOST_CACHED_PLANES = 20
-# What becomes of an example's gap when its block was solved is not known; this part of it, say.
-AFTER_A_VISIT = 0.1
 TINY = np.finfo(np.float64).tiny
 
 
@@ -110,79 +110,16 @@ class DecompositionRun(OracleRun):
 
     def advance(self, n_steps: int) -> None:
         """One iteration, however many steps were asked for."""
-        if self.at_a_time < self.n:
-            self._advance_working_set()
-            return
-        if not self.oracle_is_fresh:
-            self.certify()
-        self.oracle_is_fresh = False
-        self.state.count[STEPS] += self.n
-        if self.solver.is_product:
-            self._add_corners(self.wanted)
-            self.maker.forget(np.arange(self.n))
-            self.solve_master()
+        if not self.solver.is_product:
+            one_simplex_iteration(self)
+        elif self.at_a_time == self.n:
+            product_iteration(self)
         else:
-            self._add_planes()
+            working_set_iteration(self)
 
-    def _add_corners(self, which: np.ndarray) -> None:
-        """The oracle's labellings of these examples become points."""
-        points = self.state.points
-        rows, loss = self.maker.rows(which)
-        self.solver.make_room(points, which, is_cone=self.is_cone)
-        points.add(rows, loss, which)
-
-    def _advance_working_set(self) -> None:
-        """Coordinate ascent in the examples with the largest gaps."""
-        state, oracle = self.state, self.oracle
-        if self.oracle_is_fresh:
-            self._add_corners(self.wanted)
-            self.maker.forget(np.arange(self.n))
-            which = self._key_examples()
-        else:
-            which = self._key_examples()
-            oracle.ask(state.w, self.truth, which)
-            state.count[ORACLE_CALLS] += which.size
-            state.gaps[which] = self._block_gaps()[which]
-            self._add_corners(which[np.isin(which, self._improvable())])
-            self.maker.forget(which)
-        self.oracle_is_fresh = False
-        self.solve_master(which)
-        state.gaps[which] *= AFTER_A_VISIT
-        state.count[STEPS] += which.size
-
-    def _key_examples(self) -> np.ndarray:
-        largest = np.argsort(-self.state.gaps, kind="stable")[: self.at_a_time]
-        return np.sort(largest)
-
-    def _add_planes(self) -> None:
-        """One tangent plane of the sum of all penalties; then more of remembered labellings."""
-        state, oracle, cache = self.state, self.oracle, self.cache
-        if self.wanted.size:
-            self._add_plane(np.maximum(oracle.best, 0.0))
-        else:
-            self.solve_master()
-        if cache is None:
-            self.maker.forget(np.arange(self.n))
-            return
-        state.last_cut[0] = state.gaps[0]
-        cache.remember(oracle.labels, oracle.label_at)
-        best = np.zeros(self.n)
-        for _ in range(MOST_CACHED_PLANES):
-            cache.recall_best(state.w, self.maker.work, oracle.labels, oracle.label_at, best)
-            slack = np.maximum(best, 0.0)
-            if self._cut(slack) < WORTH_CUTTING * state.last_cut[0]:
-                break
-            self._add_plane(slack)
-
-    def _add_plane(self, slack: np.ndarray) -> None:
-        points, importance = self.state.points, self.importance
-        slope = self.penalty.slope(slack)
-        row, loss = self.maker.plane(slope)
-        loss -= float(importance @ self.penalty.conjugate(slope))
-        which = np.zeros(1, np.int64)
-        self.solver.make_room(points, which, is_cone=False)
-        points.add(row[None], np.array([loss]), which)
-        self.solve_master()
+    def add_points(self, rows: Rows, loss: np.ndarray, blocks: np.ndarray) -> None:
+        self.solver.make_room(self.state.points, blocks, is_cone=self.is_cone)
+        self.state.points.add(rows, loss, blocks)
 
     def solve_master(self, which: np.ndarray | None = None) -> None:
         """Weigh the points of some blocks, or of all, as well as possible; then move the weights.
@@ -238,8 +175,8 @@ class DecompositionRun(OracleRun):
         w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
         dual = (points.total_loss() - self._mass_cost().sum()) / self.n
         dual -= lam * (v @ w - 0.5 * (w @ w))
-        state.gaps[:] = self._block_gaps()
-        self.wanted = self._improvable()
+        state.gaps[:] = self.block_gaps()
+        self.wanted = self.improvable()
         self.oracle_is_fresh = True
         return Certificate(self._primal(w), dual, state.gaps / self.n)
 
@@ -289,23 +226,23 @@ class DecompositionRun(OracleRun):
         points = self.state.points
         return self.importance * self.penalty.conjugate(points.sums(points.weight))
 
-    def _cut(self, slack: np.ndarray) -> float:
+    def cut(self, slack: np.ndarray) -> float:
         """How far the one plane of these slacks lies above the current ones, at w."""
         return float(self.importance @ self.penalty.cost(slack) - self._values()[0])
 
-    def _block_gaps(self) -> np.ndarray:
+    def block_gaps(self) -> np.ndarray:
         slack = np.maximum(self.oracle.best, 0.0)
         if not self.solver.is_product:
-            return np.array([self._cut(slack)])
+            return np.array([self.cut(slack)])
         return self.importance * self.penalty.cost(slack) + self._mass_cost() - self._values()
 
-    def _improvable(self) -> np.ndarray:
+    def improvable(self) -> np.ndarray:
         """Blocks whose labellings of the last oracle pass beat all of their points, sorted."""
         importance, smallest = self.importance, self.solver.smallest_violation
         if not self.solver.is_product:
             slack = np.maximum(self.oracle.reached, 0.0)
             least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
-            return np.flatnonzero(np.array([self._cut(slack)]) > least)
+            return np.flatnonzero(np.array([self.cut(slack)]) > least)
         points = self.state.points
         slack = points.sums(points.weight) if self.is_cone else np.full(self.n, -np.inf)
         values = self._point_values() / importance[points.block].clip(TINY)

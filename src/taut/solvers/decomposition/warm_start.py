@@ -10,7 +10,7 @@ from taut.solvers.state import State
 from taut.solvers.warm_start import (
     check_has_state,
     check_keep,
-    check_same_relaxation,
+    check_same_objective,
     earlier_examples,
 )
 
@@ -23,10 +23,8 @@ def continue_from(run: Any, earlier: Any, keep: str) -> None:
     """
     check_keep(keep)
     check_has_state(earlier)
-    check_same_relaxation(run, earlier)
+    check_same_objective(run, earlier)
     n_before = earlier_examples(run, earlier)
-    if earlier.slack_penalty != run.penalty.value:
-        raise _cannot(run, earlier)
     if isinstance(earlier.state, DecompositionState):
         _take_points(run, earlier, n_before)
     elif isinstance(earlier.state, State):
@@ -42,8 +40,7 @@ def continue_from(run: Any, earlier: Any, keep: str) -> None:
 def _cannot(run: Any, earlier: Any) -> ValueError:
     return ValueError(
         f"{describe(run.solver)} cannot start from the points of the earlier run, "
-        f"{describe(earlier.solver)}; warm-start with the same solver and the same slack_penalty, "
-        "or start cold"
+        f"{describe(earlier.solver)}; warm-start with the same solver, or start cold"
     )
 
 

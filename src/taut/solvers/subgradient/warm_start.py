@@ -2,7 +2,8 @@
 
 Polyak's rule goes on from any dual point, and new examples start at the truth. Steps of Pegasos
 shrink with the number of visits: they go on from Pegasos only, on the same examples, and that
-number with them. Averages of iterates begin anew.
+number with them. With another C, what was found counts as one pass: found at other weights, it
+would otherwise outweigh for long what is found now. Averages of iterates begin anew.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from taut.solvers.subgradient.steps import follow, pegasos_scale, shrink_toward_
 from taut.solvers.warm_start import (
     check_has_state,
     check_keep,
-    check_same_relaxation,
+    check_same_objective,
     earlier_examples,
 )
 
@@ -30,7 +31,7 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
     """
     check_keep(keep)
     check_has_state(earlier)
-    check_same_relaxation(run, earlier)
+    check_same_objective(run, earlier)
     n_before = earlier_examples(run, earlier)
     _check_fits(run, earlier)
     before, state = earlier.state, run.state
@@ -49,6 +50,10 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
         return
     state.visits[:] = before.visits
     state.count[VISITS] = before.count[VISITS]
+    if earlier.C != run.C and before.count[VISITS] > run.n:
+        share *= run.n / before.count[VISITS]
+        state.visits[:] = np.minimum(before.visits, 1)
+        state.count[VISITS] = run.n
     np.multiply(before.found, share, out=state.found)
     place_weights(run)
 
@@ -66,12 +71,6 @@ def _check_fits(run: Any, earlier: Solution) -> None:
         raise ValueError(
             f"{ours} cannot start from the earlier run, {theirs}, which keeps its dual point in "
             "another form; start cold, or from a solution of BCFW, FrankWolfe or Subgradient"
-        )
-    if earlier.slack_penalty != run.penalty.value:
-        raise ValueError(
-            f"warm_start: slacks of the earlier solution are {earlier.slack_penalty}, those of "
-            f"this run {run.penalty.value}, so its dual point proves nothing here; use the same "
-            "slack_penalty, or start cold"
         )
     if run.solver.is_polyak:
         return

@@ -103,9 +103,9 @@ def new_graph_search(problem: Any) -> GraphSearch:
     if problem.relaxed or method not in (Method.MAX_SUM, Method.EXHAUSTIVE):
         raise ValueError(
             f"there is no exact oracle of slack rescaling under inference={method.text!r}: it "
-            "needs forests, or graphs so small that all labellings can be tried "
-            '(inference="exhaustive"). Use formulation="margin", or StructuredSVM with a model of '
-            "your own that has a method slack_oracle"
+            "needs forests, or graphs so small that all labellings can be tried, without counts "
+            '(inference="exhaustive", up to 2^24 labellings). Use formulation="margin", or '
+            "StructuredSVM with a model of your own that has a method slack_oracle"
         )
     nodes, edges = problem.most_nodes, problem.most_edges
     if method is Method.EXHAUSTIVE or nodes <= 1:
