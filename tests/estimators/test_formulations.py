@@ -55,7 +55,10 @@ def test_solvers_without_inference_know_margins_only():
     [
         ({"formulation": "margins"}, "formulation='margins'; expected one of"),
         ({"slack_penalty": "square"}, "slack_penalty='square'; expected"),
-        ({"slack_penalty": "squared", "solver": "bcfw"}, "use Simplicial, CuttingPlane or Subgradient"),
+        (
+            {"slack_penalty": "squared", "solver": "bcfw"},
+            "use Simplicial, CuttingPlane or Subgradient",
+        ),
         ({"slack_penalty": "squared", "averaging": True}, 'use solver="subgradient"'),
         ({"solver": "simplicial", "averaging": True}, "solves its master problem exactly"),
     ],

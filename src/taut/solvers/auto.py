@@ -31,7 +31,7 @@ from taut.solvers.subgradient import Subgradient
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
 # Up to so many weights simplicial decomposition wins, where visiting an example costs more than its
-# share of a master problem: with so many numbers per example, for every other example.
+# share of a master problem: with so many numbers per example, for every example in it.
 FEW_WEIGHTS = 300
 LARGE_EXAMPLE = 0.25
 # A hundred dense planes of more weights would fill memory.
@@ -56,7 +56,8 @@ def choose_solver(
     if problem.dim <= FEW_WEIGHTS and not averaging:
         if not problem.is_compiled and problem.n <= MOST_TOGETHER:
             return Simplicial(prune_after=None)  # what such an oracle finds is worth keeping
-        if getattr(problem, "n_numbers", 0) >= LARGE_EXAMPLE * problem.n**2:
+        numbers = getattr(problem, "n_numbers", 0) / problem.n
+        if numbers >= LARGE_EXAMPLE * min(problem.n, MOST_TOGETHER):
             return Simplicial()
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
         return BCFW(Order.GAP, Direction.CORRECTIVE, refresh=5, averaging=averaging)
