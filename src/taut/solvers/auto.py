@@ -32,7 +32,7 @@ from taut.solvers.subgradient import Subgradient
 CHEAP_ORACLE_SECONDS = 1e-4
 # Up to so many weights simplicial decomposition wins, where visiting an example costs more than its
 # share of a master problem: with so many numbers per example, for every example in it.
-FEW_WEIGHTS = 300
+FEW_WEIGHTS = 256
 LARGE_EXAMPLE = 0.25
 # A hundred dense planes of more weights would fill memory.
 LONG_PLANE = 300_000
