@@ -481,9 +481,12 @@ def test_a_start_from_block_coordinate_steps(simplexes):
 def test_other_penalties_and_simplexes_cannot_be_continued():
     listed = random_problem(4)
     earlier = exactly(python_problem(listed), Simplicial())
-    for wrong in (dict(slack_penalty=SQUARED), dict(solver=Simplicial("one"))):
+    for wrong, why in (
+        (dict(slack_penalty=SQUARED), "slack_penalty='linear', this run 'squared'"),
+        (dict(solver=Simplicial("one")), "cannot start from the points"),
+    ):
         options = {"solver": Simplicial(), "warm_start": earlier, **wrong}
-        with pytest.raises(ValueError, match="cannot start from the points"):
+        with pytest.raises(ValueError, match=why):
             exactly(python_problem(listed), **options)
 
 

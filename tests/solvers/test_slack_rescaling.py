@@ -247,5 +247,5 @@ def test_margin_and_slack_rescaling_do_not_continue_each_other():
     slack = interpreted(PAIRS["chain"][0])
     for one, other in [(slack, slack.base), (slack.base, slack)]:
         first = solve(one, CORRECTIVE, C=C, max_passes=2)
-        with pytest.raises(ValueError, match="training data or the loss differ"):
+        with pytest.raises(ValueError, match="earlier solution has formulation="):
             solve(other, CORRECTIVE, C=C, warm_start=first)

@@ -461,7 +461,7 @@ def test_polyak_goes_on_from_any_dual_point():
     [
         (BCFW(), Subgradient(), "linear", "steps that shrink with the number of visits"),
         (Subgradient("polyak"), Subgradient(), "linear", "counts none"),
-        (BCFW(), Subgradient("polyak"), "squared", "slacks of the earlier solution are linear"),
+        (BCFW(), Subgradient("polyak"), "squared", "slack_penalty='linear', this run"),
     ],
     ids=["from BCFW", "from Polyak", "other penalty"],
 )
