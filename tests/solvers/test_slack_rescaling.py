@@ -72,8 +72,8 @@ solvers = pytest.mark.parametrize("name", SOLVERS)
 def in_mode(which, solver):
     """The problem, in the mode in which this file runs it with this solver."""
     problem, _ = PAIRS[which]
-    compiled = isinstance(problem.base, Pairwise) == (solver == CORRECTIVE)
-    return problem if compiled else interpreted(problem)
+    compiled = CORRECTIVE if isinstance(problem.base, Pairwise) else FrankWolfe()
+    return problem if solver == compiled else interpreted(problem)
 
 
 def radius(solution):
