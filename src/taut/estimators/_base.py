@@ -1,11 +1,14 @@
-"""What all estimators share: options, the call of ``solve``, warm starts, warnings."""
+"""What all estimators share: options, from a problem to a model, warm starts, warnings."""
 
 import os
 import sys
 import warnings
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,9 +22,23 @@ from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
 WARM_STARTS = (False, True, "dual", "primal")
+WEIGHTS_ONLY = (
+    "this model was loaded from a file or taken from a path, and has its weights but not the state "
+    "of its training"
+)
 
 
-class StructuredEstimator(BaseEstimator):
+class Prepared(NamedTuple):
+    """A problem, and how to become the model that a solution of it describes."""
+
+    problem: Any  # as the formulation wants it
+    C: float  # the estimator's own, "scale" resolved
+    # Sets every attribute of a fitted model; may be called again, for other solutions.
+    complete: Callable[[Solution], None]
+    earlier: Solution | None = None  # from which a warm start goes on
+
+
+class StructuredEstimator(BaseEstimator, ABC):
     """Training of a problem; subclasses say what the problem is.
 
     Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, bounds,
@@ -32,23 +49,23 @@ class StructuredEstimator(BaseEstimator):
     formulation = "margin"
     slack_penalty = "linear"
 
-    def _train(self, problem: Any, *, continues: bool, C: float, **validation: Any) -> Solution:
-        """Solve; ``continues`` starts from ``solution_``."""
-        earlier = self.solution_ if continues else None
-        problem = self._formulated(problem)
-        solver = named_solver(
-            self.solver,
-            problem,
-            self.averaging,
-            slack_penalty=self.slack_penalty,
-            **self._solver_options(),
-        )
-        if earlier is not None and self.solver == "auto" and self._goes_on(solver, earlier):
-            solver = earlier.solver  # a run goes on with the solver it began with
+    @abstractmethod
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
+        """Check the data and state their problem; the estimator stays as it is."""
+
+    def _fit(self, prepared: Prepared, **validation: Any) -> Self:
+        """Train, and only then become the model: a fit that fails leaves it as it was."""
+        prepared.complete(self._train(prepared, **validation))
+        # Last, because a warning may be an error, and the model must be whole by then.
+        self._warn_if_unfinished()
+        return self
+
+    def _train(self, prepared: Prepared, **validation: Any) -> Solution:
+        problem, earlier = prepared.problem, prepared.earlier
         return solve(
             problem,
-            solver,
-            C=C,
+            self._chosen_solver(problem, earlier),
+            C=prepared.C,
             slack_penalty=self.slack_penalty,
             bounds=self.bounds,
             tol=self.tol,
@@ -65,6 +82,18 @@ class StructuredEstimator(BaseEstimator):
             progress=bool(self.verbose) if self.verbose is not None else None,
             **validation,
         )
+
+    def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
+        solver = named_solver(
+            self.solver,
+            problem,
+            self.averaging,
+            slack_penalty=self.slack_penalty,
+            **self._solver_options(),
+        )
+        if earlier is not None and self.solver == "auto" and self._goes_on(solver, earlier):
+            return earlier.solver  # a run goes on with the solver it began with
+        return solver
 
     def _goes_on(self, solver: Any, earlier: Solution) -> bool:
         """Whether both solvers or neither use inference, for the same slacks."""
@@ -100,7 +129,6 @@ class StructuredEstimator(BaseEstimator):
         return 0.1 * self.tol if is_number(self.tol) and self.tol > 0 else 1e-6
 
     def _warn_if_unfinished(self) -> None:
-        """To be called last: a warning may be an error, and the model must be whole by then."""
         solution = self.solution_
         if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
             soft = not getattr(solution.solver, "closes_bracket", True)
@@ -113,15 +141,21 @@ class StructuredEstimator(BaseEstimator):
                 stacklevel=_frames_of_taut(),
             )
 
-    def _store(self, problem: Any, solution: Solution) -> None:
+    def _store(self, solution: Solution) -> None:
         self.solution_ = solution
         self.w_ = solution.w
         self.n_iter_ = int(np.ceil(solution.passes))
 
-    def _checked_warm_start(self) -> bool:
+    def _earlier(self) -> Solution | None:
+        """What a warm start goes on from; None to start cold."""
         if self.warm_start not in WARM_STARTS:
             raise ValueError(f"warm_start={self.warm_start!r}; expected one of {WARM_STARTS}")
-        return bool(self.warm_start)
+        earlier = getattr(self, "solution_", None) if self.warm_start else None
+        if earlier is not None and earlier.state is None:
+            raise ValueError(
+                f"warm_start: {WEIGHTS_ONLY}; fit it without warm_start, or resume a checkpoint"
+            )
+        return earlier
 
     def _n_threads(self) -> int:
         if self.n_jobs is None:

@@ -1,7 +1,7 @@
 """What GraphSVM and GraphCRF share: graphs to problems and back."""
 
-from abc import ABC, abstractmethod
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,15 +9,16 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
-from taut.estimators._base import StructuredEstimator
+from taut.estimators._base import Prepared, StructuredEstimator
 from taut.estimators._node_labels import NodeLabels, is_labelled
 from taut.graphs import StackedGraphs, stack_graphs, without_nodes
 from taut.labels import check_labels
 from taut.losses import checked_weights
+from taut.solvers import Solution
 from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
 
 
-class GraphEstimator(StructuredEstimator, ABC):
+class GraphEstimator(StructuredEstimator):
     """Training and prediction; subclasses have the options and say what a mistake costs.
 
     Beside those of :class:`StructuredEstimator` they store pairwise, unary, attractive, inference,
@@ -42,10 +43,15 @@ class GraphEstimator(StructuredEstimator, ABC):
 
     # --- training ------------------------------------------------------------------------------
 
-    def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on graphs, each a tuple (node_features, edges[, edge_features]) or a
         :class:`taut.Graph`, and a list of labels for the nodes of each."""
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        return self._fit(self._prepare(graphs, labels, sample_weight))
+
+    def _prepare(
+        self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
+    ) -> Prepared:
+        earlier = self._earlier()
         stacked = stack_graphs(graphs)
         check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         weights = checked_weights(sample_weight, len(stacked.lengths))
@@ -57,7 +63,7 @@ class GraphEstimator(StructuredEstimator, ABC):
                 "there is none"
             )
         node_labels = NodeLabels(labels, known, stacked.node_type, self.missing_label)
-        if continues and not node_labels.same_classes(self._labels):
+        if earlier is not None and not node_labels.same_classes(self._labels):
             raise ValueError("warm_start: the labels differ from those of the last fit")
         model = self._model_of(stacked, node_labels)
         truth = node_labels.encode(labels, known, stacked.node_type)
@@ -78,14 +84,18 @@ class GraphEstimator(StructuredEstimator, ABC):
             inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
         )
-        solution = self._train(problem, continues=continues, C=self.C)
-        self._labels, self._graph_model = node_labels, model
-        self.classes_ = node_labels.classes
-        self.n_features_in_ = model.n_features
-        self.inference_ = solution.inference
-        self._store(problem, solution)
-        self._warn_if_unfinished()
-        return self
+
+        def complete(solution: Solution) -> None:
+            self._store(solution)
+            self._labels, self._graph_model = node_labels, model
+            self.classes_ = node_labels.classes
+            self.n_features_in_ = model.n_features
+            self.inference_ = solution.inference
+            self.coef_, self.intercept_, self.edge_coef_ = (
+                parts[0] if len(parts) == 1 else parts for parts in model.weights(solution.w)
+            )
+
+        return Prepared(self._formulated(problem), self.C, complete, earlier)
 
     def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
         joins = _joins(stacked)
@@ -114,13 +124,6 @@ class GraphEstimator(StructuredEstimator, ABC):
                     f"{u} and {v}, whose labels are {list(first)} and {list(second)}; use "
                     '"full" for it: pairwise is a list with one value per edge type'
                 )
-
-    def _store(self, problem: GraphProblem, solution: Any) -> None:
-        super()._store(problem, solution)
-        coef, intercept, edge_coef = self._graph_model.weights(solution.w)
-        self.coef_, self.intercept_, self.edge_coef_ = (
-            parts[0] if len(parts) == 1 else parts for parts in (coef, intercept, edge_coef)
-        )
 
     # --- prediction ----------------------------------------------------------------------------
 

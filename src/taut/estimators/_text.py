@@ -7,12 +7,28 @@ import numpy as np
 from scipy import sparse
 
 from taut.chain_model import Encoder, Stacked
+from taut.estimators._sequences import stack
 from taut.labels import LabelCodec
 from taut.text.attributes import AttributeEncoder, Attributes
 from taut.text.columns import Columns
 from taut.text.dicts import attributes_of, holds_attributes
 from taut.text.extract import TemplateEncoder
 from taut.text.template import read_template
+
+
+def read_to_learn(X: Any, template: Any, min_freq: int) -> tuple[Stacked, Encoder | None]:
+    """The rows of all positions, and what made them of text; None if X holds numbers already."""
+    X = as_list(X)
+    encoder = new_encoder(X, template, min_freq)
+    return stack(X) if encoder is None else encoded(encoder, X, learn=True), encoder
+
+
+def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X") -> Stacked:
+    """The rows of other sequences than those of training, read as those were."""
+    X = as_list(X)
+    if encoder is None:
+        return stack(X, n_features, name)
+    return encoded(encoder, X, learn=False, name=name)
 
 
 def as_list(X: Any) -> Any:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from taut import defaults
 from taut.chain_file import load_chain, save_chain
-from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
-from taut.estimators._base import StructuredEstimator
+from taut.chain_model import ChainModel, Stacked, allowed_steps, scaled_C
+from taut.estimators._base import WEIGHTS_ONLY, Prepared, StructuredEstimator
+from taut.estimators._chain_files import options_to_load, options_to_save
 from taut.estimators._named_weights import NamedWeights
-from taut.estimators._sequences import stack
-from taut.estimators._text import as_list, encoded, forced_numbers, is_empty, new_encoder
+from taut.estimators._text import forced_numbers, is_empty, read_like, read_to_learn
 from taut.labels import LabelCodec, check_labels
 from taut.losses import checked_weights, cost_matrix
+from taut.solvers import Solution
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import InvalidTruth
 from taut.structures.pairwise import Pairwise
-from taut.text.extract import TemplateEncoder
 from taut.text.schemes import Scheme
 
-# Parameters that a model file does not keep: they are about a run, or a machine.
-OF_ONE_RUN = {
-    "callback", "warm_start", "checkpoint", "checkpoint_seconds", "resume", "n_jobs", "verbose"
-}  # fmt: skip
+Score = Callable[[np.ndarray], float]  # of weights
 
 
 class ChainSVM(NamedWeights, StructuredEstimator):
@@ -112,6 +110,8 @@ class ChainSVM(NamedWeights, StructuredEstimator):
     [['a', 'a']]
     """
 
+    _fitted: Pairwise | None
+
     def __init__(
         self,
         C: float | str = defaults.C,
@@ -190,67 +190,49 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         With held-out ``X_val, y_val`` every certificate comes with a score there; the weights with
         the best one are kept, and training stops when ``patience`` certificates brought no better.
         """
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
-        if continues and self._fitted is None:
-            raise ValueError(
-                "warm_start: this model was loaded from a file, which holds its weights but not "
-                "the state of its training; fit it without warm_start, or resume a checkpoint"
-            )
-        X = as_list(X)
-        encoder = new_encoder(X, self.template, self.min_freq)
-        stacked = stack(X) if encoder is None else encoded(encoder, X, learn=True)
-        check_labels(y, stacked.lengths)
-        codec = LabelCodec(y)
-        if continues and codec.number != self._model.labels.number:
-            raise ValueError("warm_start: the labels differ from those of the last fit")
         if (X_val is None) != (y_val is None):
             raise ValueError("held-out data are X_val and y_val; one of them was given, not both")
-        validation = None if X_val is None else (X_val, y_val)
-        return self._fit(stacked, y, codec, encoder, sample_weight, continues, validation)
+        prepared, validation = self._prepare_scored(X, y, sample_weight)
+        score = None if X_val is None else validation(X_val, y_val)
+        return self._fit(prepared, validate=score, patience=self.patience)
 
-    def _fit(
-        self,
-        stacked: Stacked,
-        y: Any,
-        codec: LabelCodec,
-        encoder: Encoder | None,
-        sample_weight: Any,
-        continues: bool,
-        validation: tuple[Any, Any] | None = None,
-    ) -> "ChainSVM":
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
+        return self._prepare_scored(X, y, sample_weight)[0]
+
+    def _prepare_scored(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any = None
+    ) -> tuple[Prepared, Callable[[Any, Any], Score]]:
+        """The problem, and what makes a score of held-out data; ``classes`` may exceed y's."""
+        earlier = self._earlier()
+        stacked, encoder = read_to_learn(X, self.template, self.min_freq)
+        check_labels(y, stacked.lengths)
+        codec = LabelCodec(y if classes is None else _as_labels(classes, y))
+        if earlier is not None and codec.number != self._model.labels.number:
+            raise ValueError("warm_start: the labels differ from those of the last fit")
         weights = checked_weights(sample_weight, len(stacked.lengths))
         scheme = None if self.scheme is None else Scheme.parse(self.scheme)
         problem = self._problem(stacked, codec.encode_known(y), codec, weights, scheme)
+        n_features = stacked.rows.shape[1]
 
         def model(solution: Any) -> ChainModel:
             return ChainModel(codec, problem.layout(), solution, encoder, scheme)
 
-        width = stacked.rows.shape[1]
-        score = None if validation is None else self._validation(model, width, *validation)
-        solution = self._train(
-            problem,
-            continues=continues,
-            C=scaled_C(self.C, problem),
-            validate=score,
-            patience=self.patience,
-        )
-        # Only now: a fit that fails leaves the model as it was.
-        self._store(problem, solution)
-        self._model = model(solution)
-        self.classes_ = codec.classes
-        self.n_features_in_ = stacked.rows.shape[1]
-        self._warn_if_unfinished()
-        return self
+        def complete(solution: Solution) -> None:
+            self._become(problem, model(solution), n_features)
 
-    def _validation(
-        self, model: Callable, n_features: int, X_val: Any, y_val: Any
-    ) -> Callable[[np.ndarray], float]:
-        """The score of weights on held-out sequences: the fraction of labels that are right."""
-        untrained = model(None)
-        if untrained.encoder is None:
-            text = stack(X_val, n_features, name="X_val")
-        else:
-            text = encoded(untrained.encoder, X_val, learn=False, name="X_val")
+        prepared = Prepared(self._formulated(problem), scaled_C(self.C, problem), complete, earlier)
+        return prepared, partial(self._validation, model(None), n_features)
+
+    def _become(self, problem: Pairwise | None, model: ChainModel, n_features: int) -> None:
+        """Keep a trained model, and its training problem for more; None if that is not there."""
+        self._store(model.solution)
+        self._fitted, self._model = problem, model
+        self.classes_ = model.labels.classes
+        self.n_features_in_ = n_features
+
+    def _validation(self, untrained: ChainModel, n_features: int, X_val: Any, y_val: Any) -> Score:
+        """The fraction of labels of held-out sequences that are right."""
+        text = read_like(X_val, untrained.encoder, n_features, "X_val")
         check_labels(y_val, text.lengths, "X_val", "y_val")
         truth = untrained.labels.encode(y_val)
 
@@ -271,21 +253,17 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         observed then get no weight later, and attributes of text that were not seen then are
         ignored. Class weights stay those of the first call.
         """
-        if not hasattr(self, "solution_"):
-            if classes is None:
-                return self.fit(X, y, sample_weight)
-            encoder = new_encoder(X, self.template, self.min_freq)
-            stacked = stack(X) if encoder is None else encoded(encoder, X, learn=True)
-            check_labels(y, stacked.lengths)
-            as_arrays = all(isinstance(part, np.ndarray) for part in y)
-            codec = LabelCodec([np.asarray(classes) if as_arrays else list(classes)])
-            return self._fit(stacked, y, codec, encoder, sample_weight, continues=False)
-        if self._fitted is None:
-            raise ValueError(
-                "this model was loaded from a file, which holds its weights but not its training "
-                "data; partial_fit needs both: fit again on all of the data"
-            )
-        model = self._model
+        if hasattr(self, "solution_"):
+            prepared = self._prepare_more(X, y, sample_weight)
+        else:
+            prepared, _ = self._prepare_scored(X, y, sample_weight, classes)
+        return self._fit(prepared, patience=self.patience)
+
+    def _prepare_more(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Prepared:
+        """The problem of all sequences so far and of these."""
+        earlier, model = self.solution_, self._model
+        if earlier.state is None or self._fitted is None:
+            raise ValueError(f"{WEIGHTS_ONLY}; partial_fit needs it: fit again on all of the data")
         stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
         weights = checked_weights(sample_weight, len(stacked.lengths))
@@ -294,12 +272,12 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         problem = self._fitted.extended(
             self._problem(stacked, numbers, model.labels, weights, model.scheme)
         )
-        C = self.solution_.C if self.C == "scale" else scaled_C(self.C, problem)
-        solution = self._train(problem, continues=True, C=C)
-        self._store(problem, solution)
-        self._model = replace(model, solution=solution)
-        self._warn_if_unfinished()
-        return self
+        C = earlier.C if self.C == "scale" else scaled_C(self.C, problem)
+
+        def complete(solution: Solution) -> None:
+            self._become(problem, replace(model, solution=solution), self.n_features_in_)
+
+        return Prepared(self._formulated(problem), C, complete, earlier)
 
     def _problem(
         self,
@@ -347,16 +325,8 @@ class ChainSVM(NamedWeights, StructuredEstimator):
             return sparse.issparse(rows) and rows.shape[1] * n_states > defaults.MOST_WEIGHTS
         return self.features == "observed"
 
-    def _store(self, problem: Pairwise, solution: Any) -> None:
-        super()._store(problem, solution)
-        self._fitted: Pairwise | None = problem
-
     def _stacked(self, X: Any) -> Stacked:
-        X = as_list(X)
-        encoder = self._model.encoder
-        if encoder is None:
-            return stack(X, self.n_features_in_)
-        return encoded(encoder, X, learn=False)
+        return read_like(X, self._model.encoder, self.n_features_in_)
 
     def predict(self, X: Any, forced: Any = None) -> list:
         """The best labelling of each sequence: arrays if y was arrays in ``fit``, else lists.
@@ -404,34 +374,23 @@ class ChainSVM(NamedWeights, StructuredEstimator):
             )
         )
 
-    # --- files ----------------------------------------------------------------------------------
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, to be read by :func:`taut.load`; see the page on model
         files. The training data and the state of the solver are not in it."""
         check_is_fitted(self)
-        options = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in OF_ONE_RUN
-            and (value is None or isinstance(value, str | int | float | np.number | np.bool_))
-        }
-        if isinstance(self._model.encoder, TemplateEncoder):
-            # Its text, because the file it came from may not be where the model is loaded.
-            options["template"] = self._model.encoder.template.text
+        options = options_to_save(self.get_params(deep=False), self._model)
         save_chain(self._model, path, options)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "ChainSVM":
         """The estimator that was saved, ready to predict; loading executes nothing."""
         model, header = load_chain(path)
-        known = set(cls._get_param_names()) - OF_ONE_RUN
-        clf = cls(**{name: value for name, value in header["options"].items() if name in known})
-        if isinstance(model.encoder, TemplateEncoder):
-            clf.template = model.encoder.template.text
-        clf._fitted, clf._model = None, model
-        clf.solution_, clf.w_ = model.solution, model.w
-        clf.n_iter_ = int(np.ceil(model.solution.passes))
-        clf.classes_ = model.labels.classes
-        clf.n_features_in_ = model.n_features
+        clf = cls(**options_to_load(header["options"], cls._get_param_names(), model))
+        clf._become(None, model, model.n_features)
         return clf
+
+
+def _as_labels(classes: Any, y: Any) -> list:
+    """All classes as if they were one sequence of y, an array or a list as the others are."""
+    as_arrays = all(isinstance(part, np.ndarray) for part in y)
+    return [np.asarray(classes) if as_arrays else list(classes)]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from taut.estimators._base import Prepared
 from taut.estimators._graph import GraphEstimator
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs
@@ -115,14 +116,15 @@ class GraphCRF(GraphEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> "GraphCRF":
-        """Train on graphs and a list of labels for the nodes of each; see ``GraphSVM.fit``."""
+    def _prepare(
+        self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
+    ) -> Prepared:
         if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
             raise ValueError(
                 f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF is "
                 "GraphSVM"
             )
-        return super().fit(graphs, labels, sample_weight)
+        return super()._prepare(graphs, labels, sample_weight)
 
     def _solver_options(self) -> dict[str, Any]:
         return {"rho": self.rho, "temperature": float(self.temperature)}

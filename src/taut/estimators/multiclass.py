@@ -10,8 +10,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from taut.estimators._base import StructuredEstimator
+from taut.estimators._base import Prepared, StructuredEstimator
+from taut.estimators._tables import checked_table
 from taut.losses import checked_weights, cost_matrix
+from taut.solvers import Solution
 from taut.structures.multiclass import multiclass_problem
 
 
@@ -86,11 +88,14 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "MulticlassSVM":
         """Train on the rows of ``X``, dense or CSR."""
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        return self._fit(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
+        earlier = self._earlier()
+        (X, y), note_columns = checked_table(self, X, y)
         check_classification_targets(y)
         classes, numbers = np.unique(y, return_inverse=True)
-        if continues and not np.array_equal(classes, self.classes_):
+        if earlier is not None and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: the labels differ from those of the last fit")
         if len(classes) < 2:
             raise ValueError(f"y has one class only, {y[0]!s}; there is nothing to learn")
@@ -105,19 +110,14 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
             bias=self.bias,
             importance=weights,
         )
-        self._store(problem, self._train(problem, continues=continues, C=self.C))
-        self.classes_ = classes
-        self._warn_if_unfinished()
-        return self
 
-    def _store(self, problem: Any, solution: Any) -> None:
-        super()._store(problem, solution)
-        n_states = problem.n_states
-        node_weights = solution.w[: problem.features.dim(n_states)]
-        self.coef_ = problem.features.weight_matrix(node_weights, n_states).T
-        self.intercept_ = (
-            solution.w[problem.bias_at :] if problem.bias_at >= 0 else np.zeros(n_states)
-        )
+        def complete(solution: Solution) -> None:
+            self._store(solution)
+            note_columns()
+            self.classes_ = classes
+            self.coef_, self.intercept_ = _by_class(problem, solution.w)
+
+        return Prepared(self._formulated(problem), self.C, complete, earlier)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores (n, n_classes); with two classes the margin of the second, as in scikit-learn."""
@@ -136,3 +136,10 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _by_class(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K, n_features) weights and (K,) biases."""
+    n_states = problem.n_states
+    weights = problem.features.weight_matrix(w[: problem.features.dim(n_states)], n_states)
+    return weights.T, w[problem.bias_at :] if problem.bias_at >= 0 else np.zeros(n_states)

@@ -11,9 +11,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taut.decode import decode
-from taut.estimators._base import StructuredEstimator
+from taut.estimators._base import Prepared, StructuredEstimator
+from taut.estimators._tables import checked_table
 from taut.losses import checked_weights
-from taut.structures.graphs import label_edges, label_model, multilabel_problem
+from taut.solvers import Solution
+from taut.structures.graphs import GraphModel, label_edges, label_model, multilabel_problem
 
 EXPECTED = (
     "indicators (n_samples, n_labels), 1 where an example has the label and 0 where not, are "
@@ -135,13 +137,16 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "MultilabelSVM":
         """Train on rows ``X``, dense or CSR, with indicators ``y`` (n, L) of their labels."""
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        return self._fit(self._prepare(X, y, sample_weight))
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
+        earlier = self._earlier()
+        X, note_columns = checked_table(self, X)
         Y = _indicators(y, X.shape[0])
         weights = checked_weights(sample_weight, X.shape[0])
         self._check_counts(Y)
         ends = label_edges(self.edges, Y)
-        if continues and not np.array_equal(ends, self.edges_):
+        if earlier is not None and not np.array_equal(ends, self.edges_):
             raise ValueError("warm_start: the label graph differs from that of the last fit")
         model = label_model(
             Y.shape[1],
@@ -163,13 +168,16 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
         )
-        solution = self._train(problem, continues=continues, C=self.C)
-        self._graph_model, self.edges_ = model, ends
-        self.classes_ = [np.array([0, 1])] * Y.shape[1]
-        self.inference_ = solution.inference
-        self._store(problem, solution)
-        self._warn_if_unfinished()
-        return self
+
+        def complete(solution: Solution) -> None:
+            self._store(solution)
+            note_columns()
+            self._graph_model, self.edges_ = model, ends
+            self.classes_ = [np.array([0, 1])] * Y.shape[1]
+            self.inference_ = solution.inference
+            self._store_weights(model, solution.w)
+
+        return Prepared(self._formulated(problem), self.C, complete, earlier)
 
     def _solver_options(self) -> dict[str, Any]:
         return {"rho": self.rho}
@@ -226,13 +234,11 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             )
         return np.tile(weight, len(Y))
 
-    def _store(self, problem: Any, solution: Any) -> None:
-        super()._store(problem, solution)
-        model, n_labels = self._graph_model, len(problem.arrays.nodes.at)
-        coef, intercept, edge_coef = model.weights(solution.w)
+    def _store_weights(self, model: GraphModel, w: np.ndarray) -> None:
+        coef, intercept, edge_coef = model.weights(w)
         self.coef_ = np.concatenate(coef)
         self.intercept_ = np.concatenate(intercept)
-        self.pair_scores_ = np.zeros((n_labels, n_labels))
+        self.pair_scores_ = np.zeros((len(coef), len(coef)))
         tables = model.pairwise_tables()
         for (u, v), table, weight in zip(model.joins, tables, edge_coef, strict=True):
             score = np.tensordot(weight[0], table, 1)

@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
-from taut.estimators._base import StructuredEstimator
+from taut.estimators._base import Prepared, StructuredEstimator
 from taut.losses import checked_weights
+from taut.solvers import Solution
 from taut.structures.pose import Pose
 from taut.structures.pose_arrays import SPRING
 from taut.structures.pose_build import (
@@ -132,11 +133,20 @@ class PoseSVM(StructuredEstimator):
             of the bounding box of the joints.
         sample_weight : array (n,), optional
         """
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        return self._fit(self._prepare(X, Y, sample_weight, scale))
+
+    def _prepare(
+        self,
+        X: Arrays,
+        y: Arrays,
+        sample_weight: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+    ) -> Prepared:
+        earlier = self._earlier()
         if not (isinstance(self.n_types, int | np.integer) and self.n_types >= 1):
             raise ValueError(f"n_types={self.n_types!r}; a number of springs, at least 1")
         weights = checked_weights(sample_weight, len(X))
-        joints = _stacked_joints(Y)
+        joints = _stacked_joints(y)
         tree = spanning_tree(joints) if self.tree is None else self.tree
         parent, _ = checked_tree(tree)
         if len(parent) != joints.shape[1]:
@@ -147,9 +157,12 @@ class PoseSVM(StructuredEstimator):
             X, joints, parent, anchors=anchors, types=types, unit=unit, importance=weights,
             reach=default_scale(joints) if scale is None else scale,
         )  # fmt: skip
-        self._store(problem, self._train(problem, continues=continues, C=self.C))
-        self._warn_if_unfinished()
-        return self
+
+        def complete(solution: Solution) -> None:
+            self._store(solution)
+            self._store_parts(problem, solution.w)
+
+        return Prepared(self._formulated(problem), self.C, complete, earlier)
 
     def _types(self, joints: np.ndarray, parent: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Anchors of the types of each part, and the type of each part of each example."""
@@ -166,9 +179,8 @@ class PoseSVM(StructuredEstimator):
             anchors.append(clusters.cluster_centers_)
         return anchors, types
 
-    def _store(self, problem: Pose, solution: Any) -> None:
-        super()._store(problem, solution)
-        w, at, types = solution.w, problem.type_at, problem.types
+    def _store_parts(self, problem: Pose, w: np.ndarray) -> None:
+        at, types = problem.type_at, problem.types
         node = w[: at[-1] * problem.n_channels].reshape(at[-1], problem.n_channels)
         self.tree_ = problem.parent
         self.unit_ = problem.unit

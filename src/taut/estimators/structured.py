@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from taut.estimators._base import StructuredEstimator
+from taut.estimators._base import Prepared, StructuredEstimator
 from taut.losses import checked_weights
 from taut.python_problem import PythonProblem
+from taut.solvers import Solution
 
 
 class StructuredSVM(StructuredEstimator):
@@ -20,6 +21,8 @@ class StructuredSVM(StructuredEstimator):
     maximises loss * (1 + <w, joint_feature - that of y>).
     :func:`taut.check_problem` tells in words what is wrong with a model.
     """
+
+    _fitted: PythonProblem
 
     def __init__(
         self,
@@ -66,18 +69,22 @@ class StructuredSVM(StructuredEstimator):
         self, X: Sequence, y: Sequence, sample_weight: ArrayLike | None = None
     ) -> "StructuredSVM":
         """Train on inputs ``X`` and outputs ``y``, whatever the model makes of them."""
-        continues = self._checked_warm_start() and hasattr(self, "solution_")
+        return self._fit(self._prepare(X, y, sample_weight))
+
+    def _prepare(
+        self, X: Sequence, y: Sequence, sample_weight: ArrayLike | None = None
+    ) -> Prepared:
+        earlier = self._earlier()
         weights = checked_weights(sample_weight, len(X))
         problem = PythonProblem(self.model, X, y, weights, formulation=self._checked_formulation())
-        if continues:
+        if earlier is not None:
             problem.recall(self._fitted)
-        self._store(problem, self._train(problem, continues=continues, C=self.C))
-        self._warn_if_unfinished()
-        return self
 
-    def _store(self, problem: PythonProblem, solution: Any) -> None:
-        super()._store(problem, solution)
-        self._fitted = problem
+        def complete(solution: Solution) -> None:
+            self._store(solution)
+            self._fitted = problem
+
+        return Prepared(self._formulated(problem), self.C, complete, earlier)
 
     def predict(self, X: Sequence) -> list:
         check_is_fitted(self)
