@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from taut.estimators import StructuredSVM as StructuredSVM
     from taut.estimators import load as load
     from taut.graphs import Graph as Graph
+    from taut.path import PathStatus as PathStatus
+    from taut.path import RegularizationPath as RegularizationPath
+    from taut.path import regularization_grid as regularization_grid
+    from taut.path import regularization_path as regularization_path
     from taut.python_problem import PythonProblem as PythonProblem
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
@@ -55,8 +59,10 @@ _HOME = {
     "IDAL": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
     "MultilabelSVM": "taut.estimators",
+    "PathStatus": "taut.path",
     "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
+    "RegularizationPath": "taut.path",
     "Sequences": "taut.sequences",
     "Simplicial": "taut.solvers",
     "SoftBCFW": "taut.solvers",
@@ -67,6 +73,8 @@ _HOME = {
     "Subgradient": "taut.solvers",
     "check_problem": "taut.check",
     "load": "taut.estimators",
+    "regularization_grid": "taut.path",
+    "regularization_path": "taut.path",
     "solve": "taut.solvers",
 }
 __all__ = [*_HOME, "__version__"]

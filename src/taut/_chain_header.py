@@ -21,7 +21,7 @@ MOST_LABELS = 10_000
 MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the longest
 LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
-RETURNED = ("last", "average", "earlier")
+RETURNED = ("last", "average", "earlier", "path")
 FORMULATIONS = ("margin", "slack")
 SLACK_PENALTIES = ("linear", "squared")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")

@@ -33,16 +33,11 @@ class Checkpoint:
             "relaxation": run.certifies,
             "C": run.C,
             "slack penalty": run.penalty.value,
-            "bounds": _bounds_print(run.state),
+            "bounds": bounds_print(run.state),
         }
         if run.unsavable:
             raise ValueError(run.unsavable)
-        if self.path.is_dir():
-            raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(
-                f"the checkpoint's folder {str(self.path.parent)!r} does not exist; create it first"
-            )
+        check_place(path)
 
     def is_due(self) -> bool:
         return time.perf_counter() - self.saved_at >= self.every_seconds
@@ -95,7 +90,18 @@ class Checkpoint:
         )
 
 
-def _bounds_print(state: Any) -> str:
+def check_place(path: str | Path) -> None:
+    """Before any work is done that could not be saved."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"the checkpoint's folder {str(folder)!r} does not exist; create it first"
+        )
+
+
+def bounds_print(state: Any) -> str:
     return hashlib.blake2b(state.lower.tobytes() + state.upper.tobytes(), digest_size=8).hexdigest()
 
 

@@ -18,7 +18,7 @@ GAP, SCORE, SOFT_GAP, VIOLATION = (
 )
 
 
-def _watched(wanted: bool | None) -> bool:
+def is_watched(wanted: bool | None) -> bool:
     return sys.stderr.isatty() if wanted is None else wanted
 
 
@@ -36,7 +36,7 @@ def announced_compilation(problem: Any, wanted: bool | None) -> Iterator[None]:
     """Say what is happening if it takes longer than a second."""
     timer = threading.Timer(1.0, say_compiling)
     timer.daemon = True
-    if problem.is_compiled and _watched(wanted):
+    if problem.is_compiled and is_watched(wanted):
         timer.start()
     try:
         yield
@@ -48,7 +48,7 @@ class Progress:
     """Rewrites one line at most twice a second."""
 
     def __init__(self, wanted: bool | None):
-        self.on = _watched(wanted)
+        self.on = is_watched(wanted)
         self.last = time.perf_counter()
         self.shown = False
 

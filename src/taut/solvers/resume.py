@@ -27,6 +27,13 @@ def saved_arrays(run: Any) -> dict[str, np.ndarray]:
 
 
 def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+    restore(run, arrays, damaged)
+    _recertify(run, best, damaged)
+    oracle_memory(run.problem)[...] = arrays["memory"]  # again, because certifying moves it
+
+
+def restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
+    """Put saved arrays into the run; compiled code trusts them, so each is checked."""
     memory = arrays.get("memory")
     expected = oracle_memory(run.problem)
     if memory is None or memory.shape != expected.shape or memory.dtype != expected.dtype:
@@ -34,8 +41,8 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     if not np.all(np.isfinite(memory)):
         raise damaged("array memory has values that are not finite")
     _restore(run, arrays, damaged)
-    _recertify(run, best, damaged)
-    expected[...] = memory  # last, because certifying moves it
+    check_weights(run, damaged)
+    expected[...] = memory
 
 
 def oracle_memory(problem: Any) -> np.ndarray:
@@ -44,7 +51,6 @@ def oracle_memory(problem: Any) -> np.ndarray:
 
 
 def _restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
-    """Compiled code trusts these arrays, so each is checked before it gets there."""
     state, problem = run.state, run.problem
     current = dict(flattened(state, LEFT_OUT))
     checked_arrays(current, arrays, damaged, growing="corners.")
@@ -76,7 +82,6 @@ def _restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
 def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     """What the file says was proved is proved again, from what it holds."""
     state = run.state
-    check_weights(run, damaged)
     loss = float(run.importance @ state.ell)
     now = certify(run.oracle, run.importance, Point(state.w, state.v, loss, state.mu), run.C)
     then = certify(run.oracle, run.importance, Point(best.w, best.w, 0.0, state.mu), run.C)

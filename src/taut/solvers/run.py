@@ -28,6 +28,7 @@ from taut.solvers.state import (
     AVERAGED,
     GLOBAL_GAP,
     LOSS_AVERAGE,
+    MOMENTUM,
     ORACLE_CALLS,
     State,
     lengths_of,
@@ -126,6 +127,23 @@ class Run(OracleRun):
             shrink = in_mode(shrink_toward_truth, self.problem)
             shrink(self.problem, self.state, earlier.C / self.C, n_before)
         self.rebuild()
+
+    def change_C(self, C: float, shrink: float) -> None:
+        """Go on at another C, from this multiple of the dual point (the truth takes the rest).
+
+        ``shrink = 1`` keeps the dual point, ``shrink = old C / C`` the weights. What was learnt
+        about the way here, momentum and average, is forgotten.
+        """
+        state = self.state
+        if shrink < 1.0:
+            in_mode(shrink_toward_truth, self.problem)(self.problem, state, shrink, self.n)
+        self.C = C
+        self.rebuild()
+        self.oracle_is_fresh = False
+        state.total[MOMENTUM] = state.total[LOSS_AVERAGE] = 0.0
+        state.average[:] = 0.0
+        state.count[AVERAGED] = 0
+        state.corners.before[:] = state.corners.alpha
 
     def rebuild(self) -> None:
         """Recompute the weights from the dual point."""

@@ -46,6 +46,7 @@ class Status(Enum):
         "fit again with warm_start (or resume from a checkpoint) to go on"
     )
     CALLBACK = "stopped by the callback"
+    ON_PATH = "taken from a regularisation path"
     BEST_SCORE = (
         "training has converged; these are the weights with the best score on held-out data"
     )
@@ -77,7 +78,7 @@ class Solution:
     lam: float
     n_examples: int
     scale: float  # the objective at w = 0
-    returned: str  # "last", "average" or "earlier": which iterate w is
+    returned: str  # "last", "average", "earlier" or "path": which iterate w is
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
     inference: str = ""  # the method of the oracle, where there is a choice
@@ -124,6 +125,7 @@ class Solution:
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
             "earlier": "the best iterate, from an earlier check",
+            "path": "those of the path",
         }[self.returned]
         return (
             f"{self.status.value}\n"

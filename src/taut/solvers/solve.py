@@ -125,6 +125,15 @@ def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **optio
     return kind(problem, solver, C, **options)
 
 
+def check_scale(scale: float) -> None:
+    """The objective at w = 0 is what tolerances are relative to."""
+    if not scale > 0:
+        raise ValueError(
+            "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
+            "learn. Look at the loss; with a model of your own, check_problem() says more"
+        )
+
+
 def _temperature(solver: Any) -> float:
     return getattr(solver, "temperature", 0.0)
 
@@ -153,11 +162,7 @@ class _Loop:
         self.started = time.perf_counter() - best.seconds
         self.worst = run.worst_losses(cold=not best.rows)
         self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
-        if not self.scale > 0:
-            raise ValueError(
-                "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
-                "learn. Look at the loss; with a model of your own, check_problem() says more"
-            )
+        check_scale(self.scale)
         first = not best.rows
         status = self._check(self._first_certificate(earlier)) if first else self._verdict()
         with deferred_interrupt() as interrupt:

@@ -1,0 +1,158 @@
+"""A path under way in one file, written atomically, loaded without executing code.
+
+The file is a NumPy archive of plain arrays and one JSON text. A checkpoint of other data, another
+solver or another kind of path is refused; what compiled code will trust is checked as in a run's
+own checkpoint (:mod:`taut.solvers.resume`). That the breakpoints in it are as good as it says is
+believed; ``true_gaps()`` asks the oracle again.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taut._atomic import atomic_write
+from taut.path.breakpoint import TABLE, Breakpoint
+from taut.path.storage import Storage
+from taut.path.walk import Solved, Walk
+from taut.solvers.checkpoint import bounds_print, check_place
+from taut.solvers.resume import restore
+
+FORMAT = "taut path 1"
+# What a walk is about to do, as plain numbers.
+COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked")
+NUMBERS = ("lam", "lam_min", "seconds")
+
+
+class PathCheckpoint:
+    def __init__(self, path: str | Path, every_seconds: float, walk: Walk, about: dict[str, Any]):
+        self.path = Path(path)
+        self.every_seconds = every_seconds
+        self.saved_at = time.perf_counter()
+        run = walk.run
+        self.identity = {
+            "format": FORMAT,
+            "training data or loss": run.problem.fingerprint(),
+            "formulation": run.formulation,
+            "solver": repr(run.solver),
+            "relaxation": run.certifies,
+            "bounds": bounds_print(run.state),
+            "storage": type(walk.storage).__name__,
+            **about,
+        }
+        if run.unsavable:
+            raise ValueError(run.unsavable)
+        check_place(path)
+
+    def is_due(self) -> bool:
+        return time.perf_counter() - self.saved_at >= self.every_seconds
+
+    def save(self, walk: Walk) -> None:
+        header = {
+            **self.identity,
+            "C": walk.run.C,
+            "numbers": walk.numbers,
+            "ahead": [solved.number for solved in walk.ahead],
+            **{name: getattr(walk, name) for name in (*COUNTS, *NUMBERS)},
+        }
+        arrays = {
+            "points": np.array(walk.points, TABLE),
+            "ahead_points": np.array([solved.point for solved in walk.ahead], TABLE),
+            "ahead_weights": np.array([solved.w for solved in walk.ahead]),
+            "last_weights": walk.w,
+            **{f"run.{name}": value for name, value in walk.run.saved_arrays().items()},
+        }
+        if walk.storage is not None:
+            arrays |= {f"storage.{name}": value for name, value in walk.storage.arrays().items()}
+        if walk.validation is not None:
+            arrays["scores"] = walk.validation.scores
+        with atomic_write(self.path) as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        self.saved_at = time.perf_counter()
+
+    def load(self, walk: Walk) -> bool:
+        """Put the saved state into ``walk``; False if there is no file."""
+        if not self.path.exists():
+            return False
+        try:
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            header = json.loads(str(arrays.pop("header")))
+            header["numbers"], header["ahead"], header["C"]
+        except Exception as error:  # a damaged archive raises nearly anything
+            raise self._damaged("it cannot be read") from error
+        for name, expected in self.identity.items():
+            if header.get(name) != expected:
+                raise ValueError(
+                    f"{str(self.path)!r} is a checkpoint of another path: this one has another "
+                    f"{name}; give another path, or resume=False to start anew"
+                )
+        self._restore(walk, header, arrays)
+        return True
+
+    def _restore(self, walk: Walk, header: dict, arrays: dict[str, np.ndarray]) -> None:
+        dim = walk.run.problem.dim
+        points = self._points(arrays, "points")
+        ahead = self._points(arrays, "ahead_points")
+        far, last = arrays.get("ahead_weights"), arrays.get("last_weights")
+        if last is None or last.shape != (dim,) or not np.all(np.isfinite(last)):
+            raise self._damaged("array last_weights")
+        if far is None or len(far) != len(ahead) or (len(ahead) and far.shape[1:] != (dim,)):
+            raise self._damaged("array ahead_weights")
+        try:
+            numbers = [int(number) for number in header["numbers"]]
+            numbers_ahead = [int(number) for number in header["ahead"]]
+            given: dict[str, Any] = {name: int(header[name]) for name in COUNTS}
+            given |= {name: float(header[name]) for name in NUMBERS}
+            walk.run.C = float(header["C"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged("its header") from error
+        if len(numbers) != len(points) - 1 or len(numbers_ahead) != len(ahead):
+            raise self._damaged("there are not as many weights as breakpoints")
+        own_lam_min = walk.lam_min
+        for name, value in given.items():
+            setattr(walk, name, value)
+        walk.lam_min = given["lam_min"] if own_lam_min is None else own_lam_min
+        walk.points, walk.numbers, walk.w = points, numbers, last
+        walk.ahead = [
+            Solved(point, w, number)
+            for point, w, number in zip(ahead, far, numbers_ahead, strict=True)
+        ]
+        restore(walk.run, _below(arrays, "run."), self._damaged)
+        if walk.storage is not None:
+            self._restore_storage(walk.storage, _below(arrays, "storage."), numbers + numbers_ahead)
+        if walk.validation is not None:
+            scores = arrays.get("scores")
+            if scores is None or scores.shape != walk.validation.scores.shape:
+                raise self._damaged("array scores")
+            walk.validation.scores = scores
+
+    def _points(self, arrays: dict[str, np.ndarray], name: str) -> list[Breakpoint]:
+        table = arrays.get(name)
+        if table is None or table.dtype != TABLE or table.ndim != 1:
+            raise self._damaged(f"array {name}")
+        if name == "points" and not (len(table) and np.all(np.diff(table["lam"]) < 0)):
+            raise self._damaged("its lambdas do not decrease")
+        return [Breakpoint(*row.tolist()) for row in table]
+
+    def _restore_storage(
+        self, storage: Storage, arrays: dict[str, np.ndarray], numbers: list[int]
+    ) -> None:
+        try:
+            storage.restore(arrays)
+        except (KeyError, ValueError, IndexError) as error:
+            raise self._damaged(f"the weights of its breakpoints: {error}") from error
+        if any(not 0 <= number < len(storage) for number in numbers):
+            raise self._damaged("breakpoints without weights")
+
+    def _damaged(self, why: Any) -> ValueError:
+        return ValueError(
+            f"{str(self.path)!r} is not a whole checkpoint of a path ({why}); "
+            "delete it or give another path"
+        )
+
+
+def _below(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

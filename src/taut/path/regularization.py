@@ -1,0 +1,210 @@
+"""The regularisation path and its rival, the grid."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taut.path.checkpoint import PathCheckpoint
+from taut.path.constant import HEURISTIC_KAPPA, ConstantWalk, HeuristicWalk
+from taut.path.constant import KAPPA as CONSTANT_KAPPA
+from taut.path.grid import WARM_STARTS, GridWalk
+from taut.path.journey import Callback, Journey
+from taut.path.linear import KAPPA, LinearWalk
+from taut.path.result import (
+    CONSTANT,
+    GRID,
+    HEURISTIC,
+    LINEAR,
+    RegularizationPath,
+    check_lam_min,
+)
+from taut.path.storage import new_storage
+from taut.path.task import Task
+from taut.path.validation import Score, Validation
+from taut.path.walk import Walk
+from taut.solvers.bounds import Bounds
+from taut.solvers.checks import is_number
+
+METHODS: dict[str, tuple[type[Walk], float]] = {
+    LINEAR: (LinearWalk, KAPPA),
+    CONSTANT: (ConstantWalk, CONSTANT_KAPPA),
+    HEURISTIC: (HeuristicWalk, HEURISTIC_KAPPA),
+}
+
+
+def regularization_path(
+    problem: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    eps: float = 0.1,
+    lam_min: float | None = None,
+    method: str = LINEAR,
+    kappa: float | None = None,
+    solver: Any = None,
+    bounds: Bounds | None = None,
+    validate: Score | None = None,
+    validate_at: Any = None,
+    keep_weights: bool = True,
+    max_passes: float = 1000,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    seed: int | None = None,
+    n_threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = 60.0,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> RegularizationPath:
+    """Weights for every lambda >= ``lam_min``, each proved within ``eps`` of the optimum.
+
+    Parameters
+    ----------
+    problem : problem, or estimator with ``X`` and ``y`` (and ``sample_weight``)
+        An estimator's C and tol do not matter; its solver, bounds, random_state, n_jobs and verbose
+        do, unless given here.
+    eps : float
+        The suboptimality allowed, as a part of the objective at w = 0 (as ``tol`` is elsewhere;
+        with losses of at most 1 on every example, eps itself).
+    lam_min : float or None
+        Where to end, unless the training loss has fallen below eps before, from where on the
+        weights are good for all smaller lambdas. None chooses C = 1/(lambda n) so large that one
+        example alone would satisfy its margin with a thousandth of it.
+    method : {"linear", "constant", "heuristic"}
+        "linear" interpolates between breakpoints, linearly in 1/lambda. "constant" keeps the
+        weights of a breakpoint down to the next (Osokin et al. 2016): many more breakpoints.
+        "heuristic" is that without asking the oracle whether the gaps are right: no guarantee.
+    kappa : float or None
+        The part of eps that is solved to at each breakpoint; 0.7 (linear), 0.9 (constant), 0.7.
+    solver : None, str or BCFW
+    bounds : (lower, upper) or None
+    validate, validate_at
+        ``validate(w)`` scores the weights of every breakpoint while the path is computed, or those
+        at the lambdas ``validate_at``.
+    keep_weights : bool
+        False keeps no weights, where only scores are wanted.
+    max_passes : float
+        Give up after so many passes at one lambda.
+    time_limit, callback, seed, n_threads, checkpoint, checkpoint_seconds, resume, progress
+        As in :func:`taut.solve`; the callback gets each new breakpoint. Ctrl-C returns the path so
+        far.
+
+    Examples
+    --------
+    >>> import taut
+    >>> from taut.datasets import make_digit_words
+    >>> X, y = make_digit_words(40, random_state=0)
+    >>> path = taut.regularization_path(taut.ChainSVM(random_state=0), X, y, eps=0.1)
+    >>> path.guaranteed, bool(path.bound(path.lambdas[2]) <= 0.1 * path.scale)
+    (True, True)
+    >>> path.estimator(C=0.1).score(X, y) > 0.9
+    True
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
+    if lam_min is not None:
+        check_lam_min(lam_min)
+    kind, default_kappa = METHODS[method]
+    part = default_kappa if kappa is None else kappa
+    if not (is_number(part) and 0 < part < 1):
+        raise ValueError(f"kappa={kappa!r}; a number between 0 and 1 is expected")
+    _check_limits(eps, max_passes, time_limit, validate)
+    task = Task(
+        problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
+        n_threads=n_threads, progress=progress,
+    )  # fmt: skip
+    run, scale = task.first_run()
+    accuracy = {"eps": eps * scale, "target": part * eps * scale}
+    walk = kind(run, lam_min=lam_min, max_passes=max_passes, **accuracy)
+    if validate is not None:
+        walk.validation = Validation(validate, validate_at)
+    walk.storage = new_storage(run) if keep_weights else None
+    task.compile(walk)
+    saved = None
+    if checkpoint is not None:
+        about = {"method": method, **accuracy}
+        saved = PathCheckpoint(checkpoint, checkpoint_seconds, walk, about)
+    path = RegularizationPath(Journey(walk, saved, task.progress), task, method, eps, scale)
+    return path.set_out(resume, time_limit=time_limit, callback=callback)
+
+
+def regularization_grid(
+    problem: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    lambdas: Any,
+    sample_weight: Any = None,
+    warm_start: str | None = "best",
+    eps: float = 1e-3,
+    solver: Any = None,
+    bounds: Bounds | None = None,
+    validate: Score | None = None,
+    keep_weights: bool = True,
+    max_passes: float = 1000,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    seed: int | None = None,
+    n_threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = 60.0,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> RegularizationPath:
+    """Solve at given lambdas, largest first, to a gap of ``eps`` times the objective at w = 0.
+
+    ``warm_start`` says what each value takes from the one before: "dual" keeps the dual point (the
+    weights grow with C), "primal" the weights (the dual point shrinks), "best" whichever multiple
+    of the dual point is best there, None starts from nothing. Other parameters are those of
+    :func:`taut.regularization_path`. Between the values ``bound`` says what is proved there; nobody
+    has seen to it that it is within eps.
+
+    >>> from taut.structures import multiclass_problem
+    >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3, bias=False)
+    >>> grid = regularization_grid(problem, lambdas=[1.0, 0.1, 0.01])
+    >>> len(grid), bool(np.all(grid.gaps <= 1e-3))
+    (3, True)
+    """
+    if warm_start not in WARM_STARTS:
+        raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
+    values = _checked_lambdas(lambdas)
+    _check_limits(eps, max_passes, time_limit, validate)
+    task = Task(
+        problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
+        n_threads=n_threads, progress=progress,
+    )  # fmt: skip
+    run, scale = task.first_run()
+    accuracy = {"eps": eps * scale, "target": eps * scale}
+    walk = GridWalk(run, task.new_run, values, warm_start, max_passes=max_passes, **accuracy)
+    if validate is not None:
+        walk.validation = Validation(validate)
+    walk.storage = new_storage(run) if keep_weights else None
+    task.compile(walk)
+    saved = None
+    if checkpoint is not None:
+        about = {"method": GRID, **accuracy, "lambdas": values.tolist(), "warm_start": warm_start}
+        saved = PathCheckpoint(checkpoint, checkpoint_seconds, walk, about)
+    path = RegularizationPath(Journey(walk, saved, task.progress), task, GRID, eps, scale)
+    return path.set_out(resume, time_limit=time_limit, callback=callback)
+
+
+def _checked_lambdas(lambdas: Any) -> np.ndarray:
+    values = np.asarray(lambdas, np.float64)
+    if values.ndim != 1 or not values.size or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(f"lambdas={lambdas!r}; a list of positive numbers is expected")
+    return np.unique(values)[::-1]
+
+
+def _check_limits(eps: Any, max_passes: Any, time_limit: Any, validate: Any) -> None:
+    if not (is_number(eps) and eps > 0):
+        raise ValueError(
+            f"eps={eps!r}; a positive number is expected, a part of the objective at w = 0"
+        )
+    if not (is_number(max_passes) and max_passes > 0):
+        raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
+        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
+    if validate is not None and not callable(validate):
+        raise TypeError(f"validate={validate!r}; a function of the weights is expected")

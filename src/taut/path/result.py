@@ -1,0 +1,325 @@
+"""A regularisation path: weights for every lambda, with what is proved of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from taut.path.breakpoint import TABLE, Breakpoint
+from taut.path.journey import Callback, Journey
+from taut.path.pieces import constant_gap, largest_linear_gap, linear_gap, place
+from taut.path.plots import plot_path
+from taut.path.task import Task
+from taut.path.validation import mixed
+from taut.path.walk import PathStatus
+from taut.solvers.certificate import OraclePass
+from taut.solvers.checks import is_number
+from taut.solvers.solution import HISTORY, Solution, Status
+
+LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
+
+
+class RegularizationPath:
+    """Weights for every lambda from infinity down to ``end``, each with a proved gap.
+
+    Made by :func:`taut.regularization_path` and :func:`taut.regularization_grid`.
+
+    Attributes
+    ----------
+    lambdas, Cs : arrays, decreasing and increasing
+        The breakpoints; C = 1/(lambda n).
+    gaps : array
+        Duality gaps at the breakpoints; certificates, unless the method is "heuristic".
+    eps, scale : float
+        The accuracy asked for, as a part of ``scale``, the objective at w = 0.
+    guaranteed : bool
+        Whether the weights at every lambda are proved within ``eps * scale`` of the optimum.
+    end : float
+        The smallest lambda with weights; 0 if the last ones are good for all smaller values.
+    breakpoints : record array
+        All that is known of the breakpoints; ``table()`` shows the most of it.
+    scores, score_lambdas : arrays
+        On held-out data, at the breakpoints or at the lambdas that were given.
+    method, status, oracle_calls, seconds, n_examples, nbytes
+    """
+
+    def __init__(self, journey: Journey, task: Task, method: str, eps: float, scale: float):
+        self._journey, self._walk, self._task = journey, journey.walk, task
+        self.method, self.eps, self.scale = method, eps, scale
+        self.status: PathStatus | None = None
+        self._recomputed: list[Breakpoint] | None = None
+
+    def set_out(self, resume: bool, **limits: Any) -> "RegularizationPath":
+        """Walk, from the checkpoint if there is one to resume."""
+        if resume:
+            self._journey.resume()
+        self.status = self._journey.go(**limits)
+        return self
+
+    # --- what there is --------------------------------------------------------------------------
+
+    @property
+    def _points(self) -> list[Breakpoint]:
+        """The breakpoints, the limit of infinite lambda first."""
+        return self._walk.points if self._recomputed is None else self._recomputed
+
+    @property
+    def breakpoints(self) -> np.recarray:
+        return np.array(self._points[1:], TABLE).view(np.recarray)
+
+    @property
+    def lambdas(self) -> np.ndarray:
+        return np.array([point.lam for point in self._points[1:]])
+
+    @property
+    def Cs(self) -> np.ndarray:
+        return 1.0 / (self.lambdas * self.n_examples)
+
+    @property
+    def gaps(self) -> np.ndarray:
+        return np.array([point.gap for point in self._points[1:]])
+
+    @property
+    def guaranteed(self) -> bool:
+        return self.method in (LINEAR, CONSTANT)
+
+    @property
+    def n_examples(self) -> int:
+        return self._walk.run.n
+
+    @property
+    def end(self) -> float:
+        return self._walk.end
+
+    @property
+    def oracle_calls(self) -> int:
+        return self._walk.oracle_calls
+
+    @property
+    def seconds(self) -> float:
+        return self._walk.seconds
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the weights of all breakpoints take."""
+        return 0 if self._walk.storage is None else self._walk.storage.nbytes
+
+    @property
+    def score_lambdas(self) -> np.ndarray:
+        validation = self._walk.validation
+        given = None if validation is None else validation.lambdas
+        return self.lambdas if given is None else given
+
+    @property
+    def scores(self) -> np.ndarray:
+        validation = self._walk.validation
+        if validation is None or validation.lambdas is None:
+            return np.array([point.score for point in self._points[1:]])
+        return validation.scores
+
+    def __len__(self) -> int:
+        return len(self._points) - 1
+
+    # --- at any lambda --------------------------------------------------------------------------
+
+    def weights(self, lam: float | None = None, *, C: float | None = None) -> np.ndarray:
+        """The weights at a lambda (or C), in an array of their own."""
+        lam = self._checked(lam, C)
+        i, between = self._piece(lam)
+        if not between:
+            return self._stored(i).copy()
+        return mixed(self._points[i - 1 : i + 1], (self._stored(i - 1), self._stored(i)), lam)
+
+    def bound(self, lam: float | None = None, *, C: float | None = None) -> float:
+        """A proved bound on how far the weights there are from the optimum of the objective."""
+        lam = self._checked(lam, C)
+        if self.method == HEURISTIC and self._recomputed is None:
+            raise ValueError(
+                "a heuristic path proves nothing until true_gaps() has asked the oracle at every "
+                "breakpoint"
+            )
+        i, between = self._piece(lam)
+        if between:
+            return linear_gap(self._points[i - 1], self._points[i], lam)
+        return constant_gap(self._points[i], lam)
+
+    def solution(self, lam: float | None = None, *, C: float | None = None) -> Solution:
+        """The weights at a lambda (or C) with their certificate, as ``taut.solve`` returns it.
+
+        ``primal`` is the objective or an upper bound on it, and ``gap`` is ``bound(lam)``.
+        """
+        lam = self._checked(lam, C)
+        w, run = self.weights(lam), self._walk.run
+        primal = 0.5 * lam * float(w @ w) + self._hinge(lam)
+        gap = np.nan if self.method == HEURISTIC and self._recomputed is None else self.bound(lam)
+        return Solution(
+            w=w,
+            primal=primal,
+            dual=primal - gap,
+            status=Status.ON_PATH,
+            history=np.zeros(0, HISTORY).view(np.recarray),
+            passes=run.passes,
+            oracle_calls=self.oracle_calls,
+            seconds=self.seconds,
+            C=1.0 / (lam * run.n),
+            lam=lam,
+            n_examples=run.n,
+            scale=self.scale,
+            returned="path",
+            inference=run.inference,
+            formulation=run.formulation,
+            certifies=run.certifies,
+            solver=run.solver,
+            fingerprint=self._task.fingerprint(),
+        )
+
+    def estimator(self, lam: float | None = None, *, C: float | None = None) -> Any:
+        """A fitted copy of the estimator with the weights at a lambda (or C)."""
+        return self._task.fitted(self.solution(self._checked(lam, C)))
+
+    def _checked(self, lam: float | None, C: float | None) -> float:
+        if (lam is None) == (C is None):
+            raise ValueError("give a lambda, or C= instead (C = 1/(lambda n)): one of them")
+        name, value = ("lam", lam) if C is None else ("C", C)
+        if not (is_number(value) and value > 0):  # type: ignore[operator]
+            raise ValueError(f"{name}={value!r}; a positive number is expected")
+        lam = float(lam) if C is None else 1.0 / (C * self.n_examples)  # type: ignore[arg-type]
+        if len(self) == 0:
+            raise ValueError("the path has no breakpoint yet; extend() goes on")
+        if lam < self.end * (1.0 - 1e-12):
+            raise ValueError(
+                f"lambda {lam:g} is below the end of the path, {self.end:g}; "
+                f"path.extend(lam_min={lam:g}) goes there"
+            )
+        return lam
+
+    def _piece(self, lam: float) -> tuple[int, bool]:
+        """Which point's weights, and whether they are mixed with those of the point before."""
+        lambdas = self.lambdas
+        above = int(np.count_nonzero(lambdas > lam))  # breakpoints that are larger
+        at_one = above < len(lambdas) and lambdas[above] == lam
+        if at_one:
+            return above + 1, False
+        between = above < len(lambdas) and (above == 0 or self.method in (LINEAR, GRID))
+        return (above + 1, True) if between else (above, False)
+
+    def _hinge(self, lam: float) -> float:
+        """1/n sum_i s_i max_y H_i(y; w) of the weights at lambda, or what convexity says of it."""
+        i, between = self._piece(lam)
+        if not between:
+            return self._points[i].hinge
+        a, b = self._points[i - 1 : i + 1]
+        t = place(a, b, lam)
+        return (1.0 - t) * a.hinge + t * b.hinge
+
+    def _stored(self, i: int) -> np.ndarray:
+        """The weights of a point, not to be changed."""
+        if self._walk.storage is None:
+            raise ValueError("this path was computed without keeping weights (keep_weights=False)")
+        state = self._walk.run.state
+        if i == 0:
+            zeros = np.zeros(len(state.w))
+            return np.clip(zeros, state.lower, state.upper) if state.lower.size else zeros
+        return self._walk.storage.weights(self._walk.numbers[i - 1])
+
+    # --- more of it -----------------------------------------------------------------------------
+
+    def true_gaps(self) -> np.ndarray:
+        """The gaps at the breakpoints, with an oracle pass for each; from now on also in ``gaps``.
+
+        Only a heuristic path needs it; for the others it repeats what was proved.
+        """
+        run, points = self._walk.run, self._walk.points[:1]
+        oracle = OraclePass(run.problem, self._task.n_threads)
+        for i, point in enumerate(self._walk.points[1:], start=1):
+            oracle.run(self._stored(i), run.state.mu)
+            hinge = float(run.importance @ oracle.best) / run.n
+            gap = hinge + point.lam * point.product - point.loss
+            points = [*points, point._replace(hinge=hinge, gap=gap)]
+        self._recomputed = points
+        return self.gaps
+
+    def extend(
+        self,
+        lam_min: float | None = None,
+        *,
+        max_passes: float | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> "RegularizationPath":
+        """Go on after an interruption, or to a smaller lambda; returns itself."""
+        walk = self._walk
+        if lam_min is not None:
+            check_lam_min(lam_min)
+            if self.method == GRID:
+                raise ValueError("a grid has no values to go on to; make another one")
+            walk.lam_min = lam_min
+        if max_passes is not None:
+            walk.max_passes = max_passes
+        self._recomputed = None
+        self.status = self._journey.go(time_limit=time_limit, callback=callback)
+        return self
+
+    # --- to look at -----------------------------------------------------------------------------
+
+    def table(self) -> str:
+        """The breakpoints, a line for each.
+
+        The columns: lambda, C, the gap relative to the objective at w = 0, what the piece from the
+        breakpoint before is proved within, the length of w, cumulative oracle passes and seconds.
+        """
+        has_scores = not np.all(np.isnan([point.score for point in self._points]))
+        header = "     lambda          C   gap/scale  piece/scale       |w|  passes  seconds"
+        lines = [header + "     score" * has_scores]
+        n = self.n_examples
+        for a, b in zip(self._points, self._points[1:], strict=False):
+            piece = self._largest(a, b)
+            line = (
+                f"{b.lam:11.4g}{1.0 / (b.lam * n):11.4g}{b.gap / self.scale:12.4f}"
+                f"{piece / self.scale:13.4f}{b.norm**0.5:10.4g}{b.oracle_calls / n:8.1f}"
+                f"{b.seconds:9.2f}"
+            )
+            lines.append(line + f"{b.score:10.4f}" * has_scores)
+        return "\n".join(lines)
+
+    def _largest(self, a: Breakpoint, b: Breakpoint) -> float:
+        """The largest gap between two neighbours, where it is proved."""
+        if self.method == HEURISTIC and self._recomputed is None:
+            return np.nan
+        if a.u > 0.0 and self.method not in (LINEAR, GRID):
+            return max(constant_gap(a, b.lam), b.gap)
+        return largest_linear_gap(a, b)
+
+    def plot(self, weights: Sequence[int] = (), names: Sequence[str] | None = None) -> Any:
+        """Gap, score (if any), cost and, for the chosen ``weights``, their values against lambda.
+
+        Returns the matplotlib figure; ``names`` are for the legend.
+        """
+        return plot_path(self, weights, names)
+
+    def __repr__(self) -> str:
+        return f"<RegularizationPath: {self.method}, {len(self)} breakpoints, end {self.end:.3g}>"
+
+    def __str__(self) -> str:
+        status = self.status.value if self.status is not None else "not begun"
+        first = f"{self.lambdas[0]:.4g}" if len(self) else "infinity"
+        if self.guaranteed:
+            promise = (
+                f"every lambda >= {self.end:.4g} has weights within {self.eps * self.scale:.3g} of "
+                f"the optimum ({self.eps:g} of the objective at w = 0)"
+            )
+        elif self.method == HEURISTIC:
+            promise = "without guarantee: gaps are estimates; true_gaps() asks the oracle"
+        else:
+            promise = f"gaps of at most {self.eps:g} of the objective at w = 0 at the grid's values"
+        return (
+            f"{status}\n"
+            f"  {self.method}, {len(self)} breakpoints from lambda {first} on; {promise}\n"
+            f"  {self.oracle_calls / self.n_examples:.1f} oracle passes over {self.n_examples} "
+            f"examples, {self.seconds:.2f} s; weights kept in {self.nbytes / 1e6:.2f} MB"
+        )
+
+
+def check_lam_min(lam_min: float) -> None:
+    if not (is_number(lam_min) and 0 < lam_min < np.inf):
+        raise ValueError(f"lam_min={lam_min!r}; a positive number is expected (C = 1/(lambda n))")

@@ -1,0 +1,129 @@
+"""What a path is of: a problem, or an estimator with data, and the options of a run."""
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from taut.solvers.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
+from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.bounds import Bounds
+from taut.solvers.named import SOLVERS
+from taut.solvers.progress import announced_compilation
+from taut.solvers.run import Run
+from taut.solvers.solution import Solution, describe
+from taut.solvers.solve import check_scale
+
+
+class Task:
+    """A problem and how to run it; an estimator says both itself, unless told otherwise."""
+
+    def __init__(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        solver: Any = None,
+        bounds: Bounds | None = None,
+        seed: int | None = None,
+        n_threads: int | None = None,
+        progress: bool | None = None,
+    ):
+        self.complete: Any = None
+        if hasattr(model, "_prepare"):
+            if X is None or y is None:
+                raise TypeError("an estimator needs data: regularization_path(estimator, X, y)")
+            self.copy = clone(model).set_params(warm_start=False)
+            _check_linear_slacks(self.copy)
+            self.problem, _, self.complete, _ = self.copy._prepare(X, y, sample_weight)
+            own = self.copy
+            solver = own.solver if solver is None else solver
+            bounds = own.bounds if bounds is None else bounds
+            if seed is None:
+                seed = int(check_random_state(own.random_state).randint(2**31 - 1))
+            n_threads = own._n_threads() if n_threads is None else n_threads
+            progress = own.verbose if progress is None else progress
+        elif X is not None or y is not None:
+            raise TypeError(
+                f"{type(model).__name__} is a problem and has its data; X and y are for estimators"
+            )
+        else:
+            self.problem = model
+        self.solver = path_solver(solver, self.problem)
+        self.bounds, self.seed, self.n_threads = bounds, seed or 0, n_threads or 1
+        self.progress = progress
+
+    def new_run(self) -> Run:
+        """A run at the truth; its C is set by the walk."""
+        return Run(
+            self.problem,
+            self.solver,
+            1.0,
+            bounds=self.bounds,
+            seed=self.seed,
+            n_threads=self.n_threads,
+        )
+
+    def first_run(self) -> tuple[Run, float]:
+        """A run that is ready to go, and the objective at w = 0."""
+        run = self.new_run()
+        self.compile(run)
+        worst = run.worst_losses(cold=True)
+        scale = float(run.importance @ worst) / run.n
+        check_scale(scale)
+        return run, scale
+
+    def compile(self, what: Any) -> None:
+        """A run or a walk; if it takes long, the user is told why."""
+        with announced_compilation(self.problem, self.progress):
+            what.compile()
+
+    def fingerprint(self) -> str:
+        return self.problem.fingerprint()
+
+    def fitted(self, solution: Solution) -> Any:
+        """A copy of the estimator with these weights."""
+        if self.complete is None:
+            raise TypeError("this path is of a problem, not of an estimator; see weights(lam)")
+        self.complete(solution)
+        return _detached(self.copy)
+
+
+def _detached(estimator: Any) -> Any:
+    """A copy that later completions of the same estimator leave alone."""
+    other = clone(estimator)
+    other.__dict__.update(estimator.__dict__)
+    return other
+
+
+def _check_linear_slacks(estimator: Any) -> None:
+    if estimator.slack_penalty != "linear":
+        raise ValueError(
+            f"slack_penalty={estimator.slack_penalty!r}: paths are followed by block-coordinate "
+            'Frank-Wolfe, which is for linear slacks; use slack_penalty="linear", or fit for each C'
+        )
+
+
+def path_solver(solver: Any, problem: Any) -> BCFW:
+    """A block-coordinate solver: they take their dual point along to another lambda."""
+    if isinstance(solver, str) and solver != "auto":
+        if not isinstance(SOLVERS.get(solver), BCFW):
+            names = [name for name, known in SOLVERS.items() if isinstance(known, BCFW)]
+            raise ValueError(
+                f"solver={solver!r} cannot follow a path; expected 'auto', "
+                f"{', '.join(map(repr, names))}, or a BCFW object"
+            )
+        solver = SOLVERS[solver]
+    if solver is None or solver == "auto":
+        cheap = not problem.is_compiled and oracle_seconds(problem) <= CHEAP_ORACLE_SECONDS
+        return BCFW(direction=Direction.PAIRWISE if cheap else Direction.CORRECTIVE)
+    if not isinstance(solver, BCFW):
+        raise TypeError(
+            f"{describe(solver)} cannot follow a path; use BCFW, with any order and direction"
+        )
+    if solver.refresh is None:
+        raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
+    return replace(solver, averaging=False)

@@ -1,0 +1,45 @@
+"""Scores on held-out data while the path is computed, so that no weights need be kept for them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from taut.path.breakpoint import Breakpoint
+from taut.path.pieces import place
+
+Score = Callable[[np.ndarray], float]
+
+
+class Validation:
+    """``score(w)`` of every breakpoint, or of the path's weights at the given lambdas."""
+
+    def __init__(self, score: Score, lambdas: Any = None):
+        self.score = score
+        self.lambdas = None if lambdas is None else np.asarray(lambdas, np.float64)
+        self.scores = np.full(0 if self.lambdas is None else len(self.lambdas), np.nan)
+
+    def of_piece(
+        self, points: Sequence[Breakpoint], weights: tuple, covered: float, end: float
+    ) -> float:
+        """The score of the second point, or those of the lambdas from ``end`` up to ``covered``."""
+        if self.lambdas is None:
+            return self._score(weights[1])
+        for k in np.flatnonzero((self.lambdas >= end) & (self.lambdas < covered)):
+            self.scores[k] = self._score(mixed(points, weights, self.lambdas[k]))
+        return np.nan
+
+    def _score(self, w: np.ndarray) -> float:
+        score = float(self.score(w))
+        if np.isnan(score):
+            raise ValueError("the score on held-out data is not a number")
+        return score
+
+
+def mixed(points: Sequence[Breakpoint], weights: tuple, lam: float) -> np.ndarray:
+    """The weights at lambda: interpolated between two points, those of the second below it."""
+    a, b = points
+    if lam <= b.lam:
+        return weights[1]
+    t = place(a, b, lam)
+    return (1.0 - t) * weights[0] + t * weights[1]

@@ -1,0 +1,195 @@
+"""The walk along lambda: passes, certificates, interruption, time limits, progress, checkpoints.
+
+What kind of path it is decides where the walk goes next (``linear``, ``constant``, ``grid``). All
+that a walk knows is in its attributes, and it stops only between its steps: going on after Ctrl-C,
+or from a checkpoint, takes the same steps that it would have taken without.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import in_mode
+from taut.path.breakpoint import Breakpoint
+from taut.path.start import jump_all
+from taut.path.storage import Storage
+from taut.path.validation import Validation
+from taut.solvers.run import Run, shrink_toward_truth
+from taut.solvers.state import rebuild_weights
+
+# Between two certificates there is at least a pass of oracle calls, but with a good cache not more
+# than so many passes of steps.
+MOST_CACHED_PASSES = 10
+# Passes go on without a certificate while the gaps that the steps saw are larger than the target.
+MOST_BLIND_PASSES = 4
+# Fewer blocks than this in a pass are not worth interrupting.
+SMALL_PASS = 20_000
+# An interrupted user waits for this part of a pass, if it is not small.
+SLICES = 16
+
+
+class PathStatus(Enum):
+    """How a walk ended; the text says what to do about it."""
+
+    TO_ZERO = "the path is complete: its last weights are within eps for every smaller lambda"
+    TO_LAM_MIN = "the path is complete, down to lam_min"
+    INTERRUPTED = "interrupted; the breakpoints so far are good, extend() goes on"
+    TIME_LIMIT = "stopped at time_limit; the breakpoints so far are good, extend() goes on"
+    MAX_PASSES = (
+        "stopped: max_passes at one lambda did not bring the gap down; the breakpoints so far are "
+        "good. Raise max_passes and extend(), raise eps, or raise lam_min"
+    )
+    CALLBACK = "stopped by the callback; the breakpoints so far are good, extend() goes on"
+
+
+class Solved(NamedTuple):
+    """A breakpoint with its weights, and where the storage has them."""
+
+    point: Breakpoint
+    w: np.ndarray
+    number: int
+
+
+class Walk(ABC):
+    """``eps`` and ``target`` are absolute: the gap promised, and the gap to solve to."""
+
+    def __init__(
+        self, run: Run, *, eps: float, target: float, lam_min: float | None, max_passes: float
+    ):
+        self.run = run
+        self.eps, self.target, self.max_passes = eps, target, max_passes
+        self.lam_min: Any = lam_min  # None: chosen by the data when the walk begins
+        self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
+        self.ahead: list[Solved] = []  # solved, not yet part of the path; the nearest is last
+        self.numbers: list[int] = []  # where the storage has their weights, but for the first
+        self.storage: Storage | None = None
+        self.validation: Validation | None = None
+        self.w = run.state.w.copy()  # of the last point
+        self.lam = np.inf  # where the run is now
+        self.arrived_at = 0  # step at which it came there
+        self.has_looked = False  # whether at its gap, since then
+        self.certified_at = 0  # step and oracle call of the last certificate
+        self.calls_then = 0
+        self.calls_before = 0  # of runs that were given up
+        self.seconds = 0.0
+        self.begun = time.perf_counter()  # less what was walked before
+
+    # --- what kinds of path decide ------------------------------------------------------------
+
+    @abstractmethod
+    def begin(self) -> None:
+        """The first point, and where to go first."""
+
+    @abstractmethod
+    def arrive(self, solved: Solved) -> None:
+        """The gap at ``lam`` is at most the target: accept points, choose where to go next."""
+
+    @abstractmethod
+    def reach(self) -> float:
+        """Down to which lambda the last point gives weights."""
+
+    # --- walking ------------------------------------------------------------------------------
+
+    @property
+    def oracle_calls(self) -> int:
+        return self.calls_before + self.run.oracle_calls
+
+    @property
+    def end(self) -> float:
+        return self.reach() if len(self.points) > 1 else np.inf
+
+    def step(self) -> PathStatus | None:
+        """A slice of a pass; at its end perhaps a certificate, and what follows from it."""
+        if self.end <= self.lam_min:
+            return PathStatus.TO_LAM_MIN if self.end > 0 else PathStatus.TO_ZERO
+        run, n = self.run, self.run.n
+        if self.has_looked or not self.certifies_first:
+            size = n if run.is_compiled and n <= SMALL_PASS else -(-n // SLICES)
+            run.advance(min(size, n - run.steps % n))
+            if run.steps % n:
+                return None
+        if not self.is_time_to_look():
+            return None
+        solved = self.look()
+        self.has_looked = True
+        if solved is not None:
+            self.arrive(solved)
+        elif run.steps - self.arrived_at >= self.max_passes * n:
+            return PathStatus.MAX_PASSES
+        return None
+
+    @property
+    def certifies_first(self) -> bool:
+        """Whether to look before the first step at a new lambda."""
+        return len(self.points) == 1
+
+    def is_time_to_look(self) -> bool:
+        """A certificate costs a pass of oracle calls: worth it after as many, if there is hope."""
+        run, n = self.run, self.run.n
+        passes = (run.steps - self.certified_at) / n
+        if passes == 0 or passes >= MOST_CACHED_PASSES:
+            return True
+        if run.oracle_calls - self.calls_then < n:
+            return False
+        return run.state.sampler.tree[1] <= self.target or passes >= MOST_BLIND_PASSES
+
+    def look(self) -> Solved | None:
+        """The certified point, if its gap is small enough."""
+        certificate = self.run.certify()
+        self.certified_at, self.calls_then = self.run.steps, self.run.oracle_calls
+        if certificate.gap > self.target:
+            return None
+        w = self.run.state.w
+        return self.solved(certificate.gap, certificate.primal - 0.5 * self.lam * float(w @ w))
+
+    def solved(self, gap: float, hinge: float) -> Solved:
+        run, state = self.run, self.run.state
+        number = -1
+        if self.storage is not None:
+            number = len(self.storage)
+            self.storage.append(run, state.w)
+        point = Breakpoint(
+            lam=self.lam,
+            gap=gap,
+            hinge=hinge,
+            loss=float(run.importance @ state.ell) / run.n,
+            norm=float(state.w @ state.w),
+            product=float(state.v @ state.w),
+            distance=np.nan,
+        )
+        return Solved(point, state.w.copy(), number)
+
+    def compile(self) -> None:
+        """Run the kernels of the walk on nothing, so that compilation is not counted as walking."""
+        if self.run.is_compiled:
+            jump_all(self.run, np.zeros(0), np.zeros(0))
+            in_mode(shrink_toward_truth, self.run.problem)(self.run.problem, self.run.state, 1.0, 0)
+            in_mode(rebuild_weights, self.run.problem)(self.run.problem, self.run.state, 1.0, 0)
+
+    def after(self, solved: Solved) -> Breakpoint:
+        """The point as the next one of the path."""
+        change = solved.w - self.w
+        return solved.point._replace(distance=float(change @ change))
+
+    def accept(self, solved: Solved) -> None:
+        """The next point of the path; scores of what it covers are computed while it is at hand."""
+        before, covered = self.w, self.end
+        self.seconds = time.perf_counter() - self.begun
+        point = self.after(solved)
+        self.points.append(point._replace(oracle_calls=self.oracle_calls, seconds=self.seconds))
+        self.numbers.append(solved.number)
+        self.w = solved.w
+        if self.validation is not None:
+            score = self.validation.of_piece(self.points[-2:], (before, self.w), covered, self.end)
+            self.points[-1] = self.points[-1]._replace(score=score)
+
+    def go_to(self, lam: float, shrink: float) -> None:
+        """Go on at another lambda with this multiple of the dual point."""
+        self.lam = lam
+        self.run.change_C(1.0 / (lam * self.run.n), shrink)
+        self.arrived_at = self.certified_at = self.run.steps
+        self.calls_then = self.run.oracle_calls
+        self.has_looked = False
