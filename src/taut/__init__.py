@@ -18,12 +18,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from taut.check import check_problem as check_problem
     from taut.estimators import ChainSVM as ChainSVM
+    from taut.estimators import ChainSVMCV as ChainSVMCV
     from taut.estimators import GraphCRF as GraphCRF
     from taut.estimators import GraphSVM as GraphSVM
+    from taut.estimators import GraphSVMCV as GraphSVMCV
     from taut.estimators import MulticlassSVM as MulticlassSVM
+    from taut.estimators import MulticlassSVMCV as MulticlassSVMCV
     from taut.estimators import MultilabelSVM as MultilabelSVM
+    from taut.estimators import MultilabelSVMCV as MultilabelSVMCV
     from taut.estimators import PoseSVM as PoseSVM
     from taut.estimators import StructuredSVM as StructuredSVM
+    from taut.estimators import StructuredSVMCV as StructuredSVMCV
     from taut.estimators import load as load
     from taut.graphs import Graph as Graph
     from taut.path import PathStatus as PathStatus
@@ -51,14 +56,18 @@ _HOME = {
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
     "ChainSVM": "taut.estimators",
+    "ChainSVMCV": "taut.estimators",
     "CuttingPlane": "taut.solvers",
     "FrankWolfe": "taut.solvers",
     "Graph": "taut.graphs",
     "GraphCRF": "taut.estimators",
     "GraphSVM": "taut.estimators",
+    "GraphSVMCV": "taut.estimators",
     "IDAL": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
+    "MulticlassSVMCV": "taut.estimators",
     "MultilabelSVM": "taut.estimators",
+    "MultilabelSVMCV": "taut.estimators",
     "PathStatus": "taut.path",
     "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
@@ -70,6 +79,7 @@ _HOME = {
     "Solution": "taut.solvers",
     "Status": "taut.solvers",
     "StructuredSVM": "taut.estimators",
+    "StructuredSVMCV": "taut.estimators",
     "Subgradient": "taut.solvers",
     "check_problem": "taut.check",
     "load": "taut.estimators",

@@ -3,6 +3,13 @@
 import os
 
 from taut.estimators.chain import ChainSVM
+from taut.estimators.cv import (
+    ChainSVMCV,
+    GraphSVMCV,
+    MulticlassSVMCV,
+    MultilabelSVMCV,
+    StructuredSVMCV,
+)
 from taut.estimators.graph import GraphSVM
 from taut.estimators.graph_crf import GraphCRF
 from taut.estimators.multiclass import MulticlassSVM
@@ -12,12 +19,17 @@ from taut.estimators.structured import StructuredSVM
 
 __all__ = [
     "ChainSVM",
+    "ChainSVMCV",
     "GraphCRF",
     "GraphSVM",
+    "GraphSVMCV",
     "MulticlassSVM",
+    "MulticlassSVMCV",
     "MultilabelSVM",
+    "MultilabelSVMCV",
     "PoseSVM",
     "StructuredSVM",
+    "StructuredSVMCV",
     "load",
 ]
 

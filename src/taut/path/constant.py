@@ -44,7 +44,7 @@ class ConstantWalk(Walk):
             self.go_to(between(np.inf, self.lam), 1.0)
             return
         self.accept(solved)
-        if self.end > self.lam_min:
+        if self.end > 0.0:  # below lam_min, too: the user may want to go on later
             rho = self.end / self.lam
             averages = self.run.importance * self._block_averages() / self.run.n
             gaps = self._block_gaps() + (1.0 - rho) * np.maximum(averages, 0.0)

@@ -31,6 +31,9 @@ class GridWalk(Walk):
         super().__init__(run, lam_min=float(lambdas[-1]), **options)
         self.new_run, self.lambdas, self.warm_start = new_run, lambdas, warm_start
 
+    def about(self) -> dict[str, Any]:
+        return {"lambdas": self.lambdas.tolist(), "warm start": self.warm_start}
+
     def begin(self) -> None:
         hinge = self._begin_cold(float(self.lambdas[0]))
         norm = float(self.w @ self.w)

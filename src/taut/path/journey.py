@@ -16,14 +16,9 @@ Callback = Callable[[np.record], bool | None]
 
 
 class Journey:
-    def __init__(self, walk: Walk, checkpoint: PathCheckpoint | None, progress: bool | None):
-        self.walk, self.checkpoint, self.progress = walk, checkpoint, progress
-
-    def resume(self) -> None:
-        """Take up the walk where the checkpoint left it, if there is one yet."""
-        if self.checkpoint is None:
-            raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-        self.checkpoint.load(self.walk)
+    def __init__(self, walk: Walk, progress: bool | None):
+        self.walk, self.shown = walk, PathProgress(progress)
+        self.checkpoint: PathCheckpoint | None = None
 
     def go(
         self,
@@ -33,7 +28,7 @@ class Journey:
         interrupt: Interrupt | None = None,
     ) -> PathStatus:
         """Walk until there is a reason to stop; another call goes on from there."""
-        walk, shown = self.walk, PathProgress(self.progress)
+        walk, shown = self.walk, self.shown
         begun = time.perf_counter()
         walk.begun = begun - walk.seconds
         with _interruptible(interrupt) as stop:

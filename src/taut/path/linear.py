@@ -51,8 +51,9 @@ class LinearWalk(Walk):
                 self._solve_at(between(piece[0].lam, piece[1].lam))
                 return
             self.accept(self.ahead.pop())
-        if self.end > self.lam_min:
-            self._solve_at(max(self.points[-1].lam / self._ratio(), self.lam_min))
+        if self.end > 0.0:  # at lam_min already, too: the user may want to go on later
+            lam = self.points[-1].lam / self._ratio()
+            self._solve_at(max(lam, self.lam_min) if self.end > self.lam_min else lam)
 
     def _ratio(self) -> float:
         """How far the next piece may go, from the bulge of the last."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from taut.path.checkpoint import PathCheckpoint
 from taut.path.constant import HEURISTIC_KAPPA, ConstantWalk, HeuristicWalk
 from taut.path.constant import KAPPA as CONSTANT_KAPPA
 from taut.path.grid import WARM_STARTS, GridWalk
@@ -19,6 +18,7 @@ from taut.path.result import (
     RegularizationPath,
     check_lam_min,
 )
+from taut.path.scoring import Scorer
 from taut.path.storage import new_storage
 from taut.path.task import Task
 from taut.path.validation import Score, Validation
@@ -45,8 +45,9 @@ def regularization_path(
     kappa: float | None = None,
     solver: Any = None,
     bounds: Bounds | None = None,
-    validate: Score | None = None,
+    validate: Score | tuple[Any, Any] | None = None,
     validate_at: Any = None,
+    scoring: str | Scorer | None = None,
     keep_weights: bool = True,
     max_passes: float = 1000,
     time_limit: float | None = None,
@@ -80,9 +81,13 @@ def regularization_path(
         The part of eps that is solved to at each breakpoint; 0.7 (linear), 0.9 (constant), 0.7.
     solver : None, str or BCFW
     bounds : (lower, upper) or None
-    validate, validate_at
-        ``validate(w)`` scores the weights of every breakpoint while the path is computed, or those
-        at the lambdas ``validate_at``.
+    validate : function of the weights, pair (X, y) of held-out data for an estimator, or None
+        What the weights of every breakpoint score, computed along with the path; see ``scores``.
+    validate_at : array or None
+        Score at these lambdas instead of the breakpoints.
+    scoring : None, str or function of (estimator, X, y)
+        How held-out data are scored: by the estimator's ``score``, by a name of scikit-learn's, by
+        "span_f1", "token_accuracy" or "sequence_accuracy", or by a function.
     keep_weights : bool
         False keeps no weights, where only scores are wanted.
     max_passes : float
@@ -102,32 +107,49 @@ def regularization_path(
     >>> path.estimator(C=0.1).score(X, y) > 0.9
     True
     """
-    if method not in METHODS:
-        raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
-    if lam_min is not None:
-        check_lam_min(lam_min)
-    kind, default_kappa = METHODS[method]
-    part = default_kappa if kappa is None else kappa
-    if not (is_number(part) and 0 < part < 1):
-        raise ValueError(f"kappa={kappa!r}; a number between 0 and 1 is expected")
-    _check_limits(eps, max_passes, time_limit, validate)
+    _check_limits(max_passes, time_limit)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
+    path = new_path(
+        task,
+        eps=eps,
+        lam_min=lam_min,
+        method=method,
+        kappa=kappa,
+        validation=task.validation(validate, scoring, validate_at),
+        keep_weights=keep_weights,
+        max_passes=max_passes,
+    )
+    return _set_out(path, checkpoint, checkpoint_seconds, resume, time_limit, callback)
+
+
+def new_path(
+    task: Task,
+    *,
+    eps: float,
+    lam_min: float | None = None,
+    method: str = LINEAR,
+    kappa: float | None = None,
+    validation: Validation | None = None,
+    keep_weights: bool = True,
+    max_passes: float = 1000,
+) -> RegularizationPath:
+    """A path on which no step has been taken."""
+    _check_eps(eps)
+    if method not in METHODS:
+        raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
+    if lam_min is not None:
+        check_lam_min(lam_min)
+    kind, default = METHODS[method]
+    part = default if kappa is None else kappa
+    if not (is_number(part) and 0 < part < 1):
+        raise ValueError(f"kappa={kappa!r}; a number between 0 and 1 is expected")
     run, scale = task.first_run()
-    accuracy = {"eps": eps * scale, "target": part * eps * scale}
-    walk = kind(run, lam_min=lam_min, max_passes=max_passes, **accuracy)
-    if validate is not None:
-        walk.validation = Validation(validate, validate_at)
-    walk.storage = new_storage(run) if keep_weights else None
-    task.compile(walk)
-    saved = None
-    if checkpoint is not None:
-        about = {"method": method, **accuracy}
-        saved = PathCheckpoint(checkpoint, checkpoint_seconds, walk, about)
-    path = RegularizationPath(Journey(walk, saved, task.progress), task, method, eps, scale)
-    return path.set_out(resume, time_limit=time_limit, callback=callback)
+    target = part * eps * scale
+    walk = kind(run, eps=eps * scale, target=target, lam_min=lam_min, max_passes=max_passes)
+    return _path_of(walk, task, method, eps, scale, validation, keep_weights)
 
 
 def regularization_grid(
@@ -141,7 +163,8 @@ def regularization_grid(
     eps: float = 1e-3,
     solver: Any = None,
     bounds: Bounds | None = None,
-    validate: Score | None = None,
+    validate: Score | tuple[Any, Any] | None = None,
+    scoring: str | Scorer | None = None,
     keep_weights: bool = True,
     max_passes: float = 1000,
     time_limit: float | None = None,
@@ -170,7 +193,8 @@ def regularization_grid(
     if warm_start not in WARM_STARTS:
         raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
     values = _checked_lambdas(lambdas)
-    _check_limits(eps, max_passes, time_limit, validate)
+    _check_eps(eps)
+    _check_limits(max_passes, time_limit)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
@@ -178,16 +202,39 @@ def regularization_grid(
     run, scale = task.first_run()
     accuracy = {"eps": eps * scale, "target": eps * scale}
     walk = GridWalk(run, task.new_run, values, warm_start, max_passes=max_passes, **accuracy)
-    if validate is not None:
-        walk.validation = Validation(validate)
-    walk.storage = new_storage(run) if keep_weights else None
+    validation = task.validation(validate, scoring)
+    path = _path_of(walk, task, GRID, eps, scale, validation, keep_weights)
+    return _set_out(path, checkpoint, checkpoint_seconds, resume, time_limit, callback)
+
+
+def _path_of(
+    walk: Walk,
+    task: Task,
+    method: str,
+    eps: float,
+    scale: float,
+    validation: Validation | None,
+    keep_weights: bool,
+) -> RegularizationPath:
+    walk.validation = validation
+    walk.storage = new_storage(walk.run) if keep_weights else None
     task.compile(walk)
-    saved = None
+    return RegularizationPath(Journey(walk, task.progress), task, method, eps, scale)
+
+
+def _set_out(
+    path: RegularizationPath,
+    checkpoint: str | Path | None,
+    checkpoint_seconds: float,
+    resume: bool,
+    time_limit: float | None,
+    callback: Callback | None,
+) -> RegularizationPath:
+    if resume and checkpoint is None:
+        raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     if checkpoint is not None:
-        about = {"method": GRID, **accuracy, "lambdas": values.tolist(), "warm_start": warm_start}
-        saved = PathCheckpoint(checkpoint, checkpoint_seconds, walk, about)
-    path = RegularizationPath(Journey(walk, saved, task.progress), task, GRID, eps, scale)
-    return path.set_out(resume, time_limit=time_limit, callback=callback)
+        path.keep_checkpoint(checkpoint, checkpoint_seconds, resume)
+    return path.extend(time_limit=time_limit, callback=callback)
 
 
 def _checked_lambdas(lambdas: Any) -> np.ndarray:
@@ -197,14 +244,15 @@ def _checked_lambdas(lambdas: Any) -> np.ndarray:
     return np.unique(values)[::-1]
 
 
-def _check_limits(eps: Any, max_passes: Any, time_limit: Any, validate: Any) -> None:
+def _check_eps(eps: Any) -> None:
     if not (is_number(eps) and eps > 0):
         raise ValueError(
             f"eps={eps!r}; a positive number is expected, a part of the objective at w = 0"
         )
+
+
+def _check_limits(max_passes: Any, time_limit: Any) -> None:
     if not (is_number(max_passes) and max_passes > 0):
         raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
     if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
         raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
-    if validate is not None and not callable(validate):
-        raise TypeError(f"validate={validate!r}; a function of the weights is expected")

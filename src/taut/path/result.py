@@ -1,11 +1,14 @@
 """A regularisation path: weights for every lambda, with what is proved of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from taut.path.breakpoint import TABLE, Breakpoint
+from taut.path.checkpoint import PathCheckpoint
 from taut.path.journey import Callback, Journey
 from taut.path.pieces import constant_gap, largest_linear_gap, linear_gap, place
 from taut.path.plots import plot_path
@@ -14,6 +17,7 @@ from taut.path.validation import mixed
 from taut.path.walk import PathStatus
 from taut.solvers.certificate import OraclePass
 from taut.solvers.checks import is_number
+from taut.solvers.interrupt import Interrupt
 from taut.solvers.solution import HISTORY, Solution, Status
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
@@ -40,7 +44,7 @@ class RegularizationPath:
         All that is known of the breakpoints; ``table()`` shows the most of it.
     scores, score_lambdas : arrays
         On held-out data, at the breakpoints or at the lambdas that were given.
-    method, status, oracle_calls, seconds, n_examples, nbytes
+    method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
     def __init__(self, journey: Journey, task: Task, method: str, eps: float, scale: float):
@@ -49,12 +53,17 @@ class RegularizationPath:
         self.status: PathStatus | None = None
         self._recomputed: list[Breakpoint] | None = None
 
-    def set_out(self, resume: bool, **limits: Any) -> "RegularizationPath":
-        """Walk, from the checkpoint if there is one to resume."""
+    def keep_checkpoint(self, file: str | Path, every_seconds: float, resume: bool) -> None:
+        """Save the walk to a file now and then; ``resume`` takes it up from there first."""
+        walk = self._walk
+        about = {"method": self.method, "eps": walk.eps, "target": walk.target, **walk.about()}
+        self._journey.checkpoint = PathCheckpoint(file, every_seconds, walk, about)
         if resume:
-            self._journey.resume()
-        self.status = self._journey.go(**limits)
-        return self
+            self._journey.checkpoint.load(walk)
+
+    def show(self, progress: Any) -> None:
+        """Have another object show the progress."""
+        self._journey.shown = progress
 
     # --- what there is --------------------------------------------------------------------------
 
@@ -90,6 +99,11 @@ class RegularizationPath:
     @property
     def end(self) -> float:
         return self._walk.end
+
+    @property
+    def lam_min(self) -> float:
+        """Where the path was to end."""
+        return self._walk.lam_min
 
     @property
     def oracle_calls(self) -> int:
@@ -246,6 +260,7 @@ class RegularizationPath:
         max_passes: float | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
+        interrupt: Interrupt | None = None,
     ) -> "RegularizationPath":
         """Go on after an interruption, or to a smaller lambda; returns itself."""
         walk = self._walk
@@ -257,8 +272,14 @@ class RegularizationPath:
         if max_passes is not None:
             walk.max_passes = max_passes
         self._recomputed = None
-        self.status = self._journey.go(time_limit=time_limit, callback=callback)
+        self.status = self._journey.go(
+            time_limit=time_limit, callback=callback, interrupt=interrupt
+        )
         return self
+
+    def last(self) -> Solution:
+        """The last breakpoint's solution with its dual point, for ``taut.solve`` to go on from."""
+        return replace(self.solution(self.lambdas[-1]), state=self._walk.run.state)
 
     # --- to look at -----------------------------------------------------------------------------
 

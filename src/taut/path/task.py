@@ -3,16 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from taut.path.scoring import as_scorer
+from taut.path.validation import Validation
 from taut.solvers.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.bounds import Bounds
 from taut.solvers.named import SOLVERS
 from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
-from taut.solvers.solution import Solution, describe
+from taut.solvers.solution import HISTORY, Solution, Status, describe
 from taut.solvers.solve import check_scale
 
 
@@ -56,6 +59,10 @@ class Task:
         self.bounds, self.seed, self.n_threads = bounds, seed or 0, n_threads or 1
         self.progress = progress
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A path can be pickled; what it knows of becoming an estimator stays behind."""
+        return {**self.__dict__, "complete": None}
+
     def new_run(self) -> Run:
         """A run at the truth; its C is set by the walk."""
         return Run(
@@ -84,12 +91,42 @@ class Task:
     def fingerprint(self) -> str:
         return self.problem.fingerprint()
 
+    def validation(self, validate: Any, scoring: Any, lambdas: Any = None) -> Validation | None:
+        """Scores by a function of the weights, or of an estimator on held-out data."""
+        if validate is None or callable(validate):
+            if scoring is not None:
+                raise ValueError("scoring= is for held-out data: validate=(X, y)")
+            return None if validate is None else Validation(validate, lambdas)
+        if not (isinstance(validate, tuple) and len(validate) == 2) or self.complete is None:
+            raise TypeError(
+                "validate= takes a function of the weights or, for an estimator, a pair (X, y) of "
+                "held-out data"
+            )
+        scorer, (X, y) = as_scorer(scoring), validate
+        model = self.copy
+
+        def score(w: np.ndarray) -> float:
+            self.complete(untrained(self.problem, self.solver, w))
+            return scorer(model, X, y)
+
+        return Validation(score, lambdas)
+
     def fitted(self, solution: Solution) -> Any:
         """A copy of the estimator with these weights."""
         if self.complete is None:
             raise TypeError("this path is of a problem, not of an estimator; see weights(lam)")
         self.complete(solution)
         return _detached(self.copy)
+
+
+def untrained(problem: Any, solver: BCFW, w: np.ndarray) -> Solution:
+    """Weights of which nothing is known, for an estimator to predict with."""
+    return Solution(
+        w=w, primal=np.nan, dual=np.nan, status=Status.ON_PATH,
+        history=np.zeros(0, HISTORY).view(np.recarray), passes=0.0, oracle_calls=0, seconds=0.0,
+        C=np.nan, lam=np.nan, n_examples=problem.n, scale=np.nan, returned="path", solver=solver,
+        fingerprint="", inference=getattr(problem, "inference", ""),
+    )  # fmt: skip
 
 
 def _detached(estimator: Any) -> Any:

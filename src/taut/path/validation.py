@@ -15,9 +15,13 @@ class Validation:
     """``score(w)`` of every breakpoint, or of the path's weights at the given lambdas."""
 
     def __init__(self, score: Score, lambdas: Any = None):
-        self.score = score
+        self.score: Score | None = score
         self.lambdas = None if lambdas is None else np.asarray(lambdas, np.float64)
         self.scores = np.full(0 if self.lambdas is None else len(self.lambdas), np.nan)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Scores can be pickled, the function that made them perhaps not."""
+        return {**self.__dict__, "score": None}
 
     def of_piece(
         self, points: Sequence[Breakpoint], weights: tuple, covered: float, end: float
@@ -30,6 +34,8 @@ class Validation:
         return np.nan
 
     def _score(self, w: np.ndarray) -> float:
+        if self.score is None:
+            raise TypeError("a path that was pickled cannot go on scoring held-out data")
         score = float(self.score(w))
         if np.isnan(score):
             raise ValueError("the score on held-out data is not a number")

@@ -91,6 +91,10 @@ class Walk(ABC):
     def reach(self) -> float:
         """Down to which lambda the last point gives weights."""
 
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint must agree about, beside the accuracy."""
+        return {}
+
     # --- walking ------------------------------------------------------------------------------
 
     @property

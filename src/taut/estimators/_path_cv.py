@@ -1,0 +1,125 @@
+"""What the estimators that choose C themselves have in common."""
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from taut.estimators._search import fold_scores
+from taut.path.regularization import new_path
+from taut.path.task import Task
+
+# The search decides about C, and has no use for what concerns a single run.
+NOT_PARAMETERS = ("C", "warm_start", "callback", "checkpoint", "checkpoint_seconds", "resume")
+SEARCH: dict[str, Any] = {
+    "cv": 5,
+    "scoring": None,
+    "eps": 0.1,
+    "lam_min": None,
+    "n_lambdas": 50,
+    "one_standard_error": False,
+}
+
+
+class PathCV:
+    """Before a structured SVM among the bases of a class: C is chosen by cross-validation.
+
+    A subclass takes the parameters of its SVM but for C and those of a single run, and
+
+    cv : int, splitter or iterable of (train, test)
+    scoring : None, str or function of (estimator, X, y)
+        None is the estimator's own ``score``; else a name of scikit-learn's, "span_f1",
+        "token_accuracy" or "sequence_accuracy" for sequences, or a function; higher is better.
+    eps, lam_min : float
+        Of the paths: see :func:`taut.regularization_path`.
+    n_lambdas : int
+        The paths are scored at so many lambdas; more of them cost predictions, not training.
+    one_standard_error : bool
+        Choose the strongest regularisation whose mean score is within one standard error of the
+        best.
+    n_jobs : int or None
+        Folds at the same time; never changes the result.
+    time_limit : float or None
+        Stop the search after so many seconds and choose among what has been scored on every fold;
+        so does Ctrl-C.
+
+    and has, when fitted, also
+
+    C_, lam_ : the chosen values
+    best_score_ : the mean score there
+    lambdas_, Cs_ : where scores were taken
+    scores_ : (n_lambdas, n_folds)
+    path_ : :class:`taut.RegularizationPath` of all the data, down to ``lam_``
+    """
+
+    C: Any = property(lambda self: getattr(self, "C_", 1.0), doc="What the search has chosen.")
+    warm_start: Any = False
+    callback: Any = None
+    checkpoint: Any = None
+    checkpoint_seconds: Any = 60.0
+    resume: Any = False
+    _base: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        base = next(parent for parent in cls.__mro__[1:] if "C" in _parameters(parent))
+        cls._base = base
+        own = [p for name, p in _parameters(base).items() if name not in NOT_PARAMETERS]
+        own += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+            for name, value in SEARCH.items()
+        ]
+        signature = inspect.Signature(own)
+
+        def __init__(self: Any, *args: Any, **options: Any) -> None:
+            given = signature.bind(*args, **options)
+            given.apply_defaults()
+            self.__dict__.update(given.arguments)
+
+        myself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        __init__.__signature__ = inspect.Signature([myself, *own])  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Choose C by cross-validation along the path, then train on all examples with it."""
+        if not (isinstance(self.n_lambdas, int | np.integer) and self.n_lambdas >= 2):
+            raise ValueError(f"n_lambdas={self.n_lambdas!r}; a whole number of at least 2")
+        model = self._base(
+            **{name: getattr(self, name) for name in _parameters(self._base) if name != "C"}
+        )
+        task = Task(model, X, y, sample_weight, n_threads=self._n_threads(), progress=self.verbose)
+        whole = new_path(task, eps=self.eps, lam_min=self.lam_min, max_passes=self.max_passes)
+        whole.extend(time_limit=0.0)  # the first breakpoint says where to look
+        found = fold_scores(model, X, y, sample_weight, whole, self)
+        lam = float(found.lambdas[found.best])
+        if whole.end > lam:
+            whole.extend(lam)
+        prepared = self._prepare(X, y, sample_weight)
+        solution = self._train(
+            prepared._replace(C=1.0 / (lam * whole.n_examples), earlier=whole.last())
+        )
+        prepared.complete(solution)
+        self.lam_, self.C_ = lam, solution.C
+        self.lambdas_, self.scores_ = found.lambdas, found.scores
+        self.Cs_ = 1.0 / (found.lambdas * whole.n_examples)
+        self.best_score_ = float(found.means[found.best])
+        self.path_ = whole
+        self._warn_if_unfinished()
+        if not found.is_complete:
+            warnings.warn(
+                f"{type(self).__name__}: the search was stopped before the end of every fold's "
+                f"path; C was chosen from {found.n_folds} folds and lambdas down to "
+                f"{found.end:.3g}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+
+def _parameters(cls: type) -> dict[str, inspect.Parameter]:
+    if not hasattr(cls, "get_params"):
+        return {}
+    return dict(inspect.signature(cls).parameters)

@@ -1,0 +1,99 @@
+"""Cross-validation along regularisation paths: one path for each fold, scored as it is computed."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from taut.path.progress import FoldsProgress
+from taut.path.regularization import new_path
+from taut.path.result import RegularizationPath
+from taut.path.task import Task
+from taut.solvers.interrupt import deferred_interrupt
+from taut.text import Columns
+
+
+class Found:
+    """Scores at decreasing lambdas, (n_lambdas, n_folds), and the place of the best.
+
+    Where the search was stopped, some are NaN. Whole folds are then better than a short path: only
+    if no fold came to its end, those are compared that were begun, as far as all of them came.
+    """
+
+    def __init__(self, lambdas: np.ndarray, scores: np.ndarray, one_standard_error: bool):
+        self.lambdas, self.scores = lambdas, scores
+        known = ~np.isnan(scores)
+        self.is_complete = bool(known.all())
+        used = known.all(axis=0) if known.all(axis=0).any() else known.any(axis=0)
+        if not used.any():
+            raise ValueError("the search was stopped before anything was scored; give it more time")
+        self.n_folds = int(used.sum())
+        self.means = scores[:, used].mean(axis=1)  # NaN beyond where all came
+        self.end = float(lambdas[~np.isnan(self.means)].min())
+        self.best = chosen(scores[:, used], one_standard_error)
+
+
+def fold_scores(
+    model: Any, X: Any, y: Any, sample_weight: Any, whole: RegularizationPath, search: Any
+) -> Found:
+    """Scores on held-out folds at lambdas from the first of the whole data's path to its last.
+
+    ``model`` is what is trained, ``search`` has the options of the search.
+    """
+    lambdas = np.geomspace(whole.lambdas[0], min(whole.lam_min, whole.lambdas[0]), search.n_lambdas)
+    folds = list(check_cv(search.cv, y, classifier=is_classifier(model)).split(X, y))
+    shown = FoldsProgress(search.verbose, len(folds))
+    workers = min(search._n_threads(), len(folds))
+    share = None if search.time_limit is None else search.time_limit * workers / len(folds)
+    with deferred_interrupt() as interrupt:
+
+        def scores_of(k: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            weights = None if sample_weight is None else np.asarray(sample_weight)[train]
+            task = Task(model, take(X, train), take(y, train), weights, n_threads=1, progress=False)
+            held_out = take(X, test), take(y, test)
+            path = new_path(
+                task,
+                eps=search.eps,
+                lam_min=float(lambdas[-1]),
+                validation=task.validation(held_out, search.scoring, lambdas),
+                keep_weights=False,
+                max_passes=search.max_passes,
+            )
+            path.show(shown.fold(k))
+            path.extend(time_limit=share, interrupt=interrupt)
+            return path.scores
+
+        # Threads: the kernels let go of Python's lock, and the data need no copies.
+        jobs = Parallel(n_jobs=workers, prefer="threads")(
+            delayed(scores_of)(k, train, test) for k, (train, test) in enumerate(folds)
+        )
+    shown.close()
+    return Found(lambdas, np.stack(jobs, axis=1), search.one_standard_error)
+
+
+def chosen(scores: np.ndarray, one_standard_error: bool) -> int:
+    """The place of the best mean score; or of the strongest regularisation within an error of it.
+
+    >>> scores = np.array([[0.5, 0.6], [0.8, 0.8], [0.7, 0.9], [0.9, 0.75], [np.nan, 0.9]])
+    >>> chosen(scores, False), chosen(scores, True)
+    (3, 1)
+    """
+    means = scores.mean(axis=1)
+    best = int(np.nanargmax(means))  # the first: of equal ones that of the largest lambda
+    if not one_standard_error or scores.shape[1] < 2:
+        return best
+    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+    return int(np.flatnonzero(means >= means[best] - error)[0])
+
+
+def take(data: Any, which: np.ndarray) -> Any:
+    """Some of the examples, in the container they came in."""
+    if isinstance(data, Columns):
+        raise TypeError("Columns cannot be cut into folds; give a list of sentences")
+    if hasattr(data, "shape") or hasattr(data, "pointer"):  # arrays, matrices, Sequences
+        return data[which]
+    if hasattr(data, "iloc"):
+        return data.iloc[which]
+    return [data[i] for i in which]

@@ -1,0 +1,115 @@
+"""Structured SVMs that choose C themselves, by cross-validation along regularisation paths.
+
+What they have in common is in :class:`taut.estimators._path_cv.PathCV`.
+"""
+
+from taut.estimators._path_cv import PathCV
+from taut.estimators.chain import ChainSVM
+from taut.estimators.graph import GraphSVM
+from taut.estimators.multiclass import MulticlassSVM
+from taut.estimators.multilabel import MultilabelSVM
+from taut.estimators.structured import StructuredSVM
+
+COMMON = """
+    For every fold a path of weights is computed that is proved within ``eps`` at every lambda =
+    1/(C n), and scored on the examples held out; the lambda with the best mean score is chosen, and
+    the model is trained with it on all examples.
+
+    Parameters are those of :class:`taut.{svm}`, less C and what concerns a single run (warm_start,
+    callback, checkpoint, checkpoint_seconds, resume), and
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+    scoring : None, str or function of (estimator, X, y)
+        None is the estimator's own ``score``; else a name of scikit-learn's, "span_f1",
+        "token_accuracy" or "sequence_accuracy" for sequences, or a function; higher is better.
+    eps, lam_min : float
+        Of the paths: see :func:`taut.regularization_path`.
+    n_lambdas : int
+        The paths are scored at so many lambdas: more of them cost predictions, not training.
+    one_standard_error : bool
+        Choose the strongest regularisation whose mean score is within one standard error of the
+        best.
+    n_jobs : int or None
+        Folds at the same time; never changes the result.
+    time_limit : float or None
+        Stop the search after so many seconds and choose among what was scored on every fold; so
+        does Ctrl-C.
+
+    Attributes
+    ----------
+    C_, lam_ : the chosen values
+    best_score_ : the mean score there
+    lambdas_, Cs_ : where scores were taken
+    scores_ : (n_lambdas, n_folds)
+    path_ : :class:`taut.RegularizationPath` of all the data, down to ``lam_``
+    and those of the SVM
+
+    Examples
+    --------
+"""
+
+
+class ChainSVMCV(PathCV, ChainSVM):  # type: ignore[misc]  # folds take the place of X_val
+    __doc__ = (
+        "A :class:`taut.ChainSVM` that chooses C itself.\n"
+        + COMMON.format(svm="ChainSVM")
+        + """    >>> from taut import ChainSVMCV
+    >>> from taut.datasets import make_digit_words
+    >>> X, y = make_digit_words(60, random_state=0)
+    >>> clf = ChainSVMCV(cv=3, n_lambdas=20, random_state=0).fit(X, y)
+    >>> clf.scores_.shape, bool(clf.best_score_ > 0.8)
+    ((20, 3), True)
+    """
+    )
+
+
+class MulticlassSVMCV(PathCV, MulticlassSVM):
+    __doc__ = (
+        "A :class:`taut.MulticlassSVM` that chooses C itself; folds have all classes alike.\n"
+        + COMMON.format(svm="MulticlassSVM")
+        + """    >>> from sklearn.datasets import load_iris
+    >>> from taut import MulticlassSVMCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MulticlassSVMCV(random_state=0).fit(X, y)
+    >>> bool(clf.best_score_ > 0.95), clf.solution_.status.name
+    (True, 'CONVERGED')
+    """
+    )
+
+
+class MultilabelSVMCV(PathCV, MultilabelSVM):
+    __doc__ = (
+        "A :class:`taut.MultilabelSVM` that chooses C itself.\n"
+        + COMMON.format(svm="MultilabelSVM")
+        + """    >>> import numpy as np
+    >>> from taut import MultilabelSVMCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> clf = MultilabelSVMCV(cv=3, n_lambdas=10, random_state=0).fit(X, (X[:, :3] > 0).astype(int))
+    >>> clf.scores_.shape
+    (10, 3)
+    """
+    )
+
+
+class GraphSVMCV(PathCV, GraphSVM):
+    __doc__ = (
+        "A :class:`taut.GraphSVM` that chooses C itself.\n"
+        + COMMON.format(svm="GraphSVM")
+        + """    >>> from taut import GraphSVMCV
+    >>> from taut.datasets import make_gaussian_potts
+    >>> graphs, labels = make_gaussian_potts(12, size=3, n_states=2, noise=0.5)
+    >>> clf = GraphSVMCV(cv=3, n_lambdas=10, random_state=0).fit(graphs, labels)
+    >>> clf.scores_.shape
+    (10, 3)
+    """
+    )
+
+
+class StructuredSVMCV(PathCV, StructuredSVM):
+    __doc__ = (
+        "A :class:`taut.StructuredSVM`, of a model in Python, that chooses C itself.\n"
+        + COMMON.format(svm="StructuredSVM").rpartition("    Examples")[0].rstrip()
+        + "\n    "
+    )

@@ -1,0 +1,40 @@
+"""How to score an estimator on held-out data: its own way, scikit-learn's, or by a metric here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from taut.metrics import sequence_accuracy, span_f1, token_accuracy
+
+Scorer = Callable[[Any, Any, Any], float]  # of estimator, X, y
+
+# Of sequences of labels, for which scikit-learn has none.
+METRICS: dict[str, Callable[[Any, Any], float]] = {
+    "sequence_accuracy": sequence_accuracy,
+    "span_f1": span_f1,
+    "token_accuracy": token_accuracy,
+}
+
+
+def as_scorer(scoring: str | Scorer | None) -> Scorer:
+    """A function of a fitted estimator, inputs and true outputs; higher is better.
+
+    >>> from types import SimpleNamespace
+    >>> echo = SimpleNamespace(predict=lambda X: X)
+    >>> as_scorer("token_accuracy")(echo, [["a", "b"]], [["a", "c"]])
+    0.5
+    """
+    if scoring is None:
+        return lambda estimator, X, y: estimator.score(X, y)
+    if callable(scoring):
+        return scoring
+    if isinstance(scoring, str) and scoring in METRICS:
+        metric = METRICS[scoring]
+        return lambda estimator, X, y: metric(y, estimator.predict(X))
+    if isinstance(scoring, str) and scoring in get_scorer_names():
+        return get_scorer(scoring)
+    raise ValueError(
+        f"scoring={scoring!r}; expected {', '.join(map(repr, METRICS))}, a name that scikit-learn "
+        "knows (sklearn.metrics.get_scorer_names()), or a function of estimator, X, y"
+    )
