@@ -43,8 +43,8 @@ class PathCV:
     n_jobs : int or None
         Folds at the same time; never changes the result.
     time_limit : float or None
-        Stop the search after so many seconds and choose among what has been scored on every fold;
-        so does Ctrl-C.
+        Stop the search after so many seconds and choose among what was scored on every fold, as
+        Ctrl-C does; then for the last training.
 
     and has, when fitted, also
 
@@ -98,9 +98,10 @@ class PathCV:
         if whole.end > lam:
             whole.extend(lam)
         prepared = self._prepare(X, y, sample_weight)
-        solution = self._train(
-            prepared._replace(C=1.0 / (lam * whole.n_examples), earlier=whole.last())
-        )
+        # A Python model's labels are known to the problem that met them, and to no other.
+        earlier = whole.last() if task.problem.is_compiled else None
+        C = 1.0 / (lam * whole.n_examples)
+        solution = self._train(prepared._replace(C=C, earlier=earlier))
         prepared.complete(solution)
         self.lam_, self.C_ = lam, solution.C
         self.lambdas_, self.scores_ = found.lambdas, found.scores

@@ -34,8 +34,8 @@ COMMON = """
     n_jobs : int or None
         Folds at the same time; never changes the result.
     time_limit : float or None
-        Stop the search after so many seconds and choose among what was scored on every fold; so
-        does Ctrl-C.
+        Stop the search after so many seconds and choose among what was scored on every fold, as
+        Ctrl-C does; then for the last training.
 
     Attributes
     ----------

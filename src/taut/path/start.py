@@ -15,22 +15,13 @@ import numpy as np
 from taut._compile import compiled, in_mode
 from taut.accumulator import clear, squared_norm
 from taut.path.breakpoint import Breakpoint
-from taut.problem import (
-    add_corner,
-    add_loss,
-    advance,
-    argmax,
-    begin_change,
-    forget,
-    label_loss,
-    project,
-    scores,
-)
-from taut.solvers.corners import has_room, insert
-from taut.solvers.corrective import remember_products
-from taut.solvers.run import Run, with_more_room
+from taut.problem import add_corner, begin_change, project, true_label
+from taut.solvers.run import Run
+from taut.solvers.sampling import Order, set_all_gaps
 from taut.solvers.state import ORACLE_CALLS
 
+# With a C of almost nothing w stays at clip(0), and every block step goes all the way.
+ALMOST_NOTHING = 1e-150
 # Beside weights so large the loss is nothing: the oracle then answers max_y -<w, psi_i(y)>.
 BESIDE_LOSS = 1e9
 # The path ends at C = so many times mean loss / mean |psi|^2, if the user does not say where: an
@@ -45,21 +36,12 @@ class Start(NamedTuple):
 
 
 def begin(run: Run) -> Start:
-    """Move all blocks to the oracle's answers at clip(0); the run has no C yet that means much."""
-    best, norms = np.zeros(run.n), np.zeros(run.n)
-    jump_all(run, best, norms)
+    """Move all blocks of a run that is at the truth to the oracle's answers at clip(0)."""
+    hinge = _jump(run)
     state, importance, n = run.state, run.importance, run.n
     loss = float(importance @ state.ell) / n
     w = state.w
-    limit = Breakpoint(
-        np.inf,
-        0.0,
-        float(importance @ best) / n,
-        loss,
-        norm=float(w @ w),
-        product=0.0,
-        distance=0.0,
-    )
+    limit = Breakpoint(np.inf, 0.0, hinge, loss, norm=float(w @ w), product=0.0, distance=0.0)
     run.C = 1.0 / n
     run.rebuild()
     psi, weights = state.v, state.w
@@ -70,49 +52,31 @@ def begin(run: Run) -> Start:
         run.oracle.run(large * weights, state.mu)
         state.count[ORACLE_CALLS] += n
         theta = float(importance @ run.oracle.best) / (large * n)
+    norms = np.zeros(n)
+    in_mode(squared_norms, run.problem)(run.problem, state, norms)
     mean_norm = float(importance @ norms) / n
     return Start(limit, steepness + theta, mean_norm / (MOST_FITTED * n * loss))
 
 
-def jump_all(run: Run, best: np.ndarray, norms: np.ndarray) -> None:
-    """Move all blocks that ``best`` has room for; counts the oracle calls."""
-    done, solver = -1, run.solver
-    while done < len(best):
-        done = in_mode(jump, run.problem)(
-            run.problem, run.state, solver.keeps_corners, solver.keeps_gram, solver.slots,
-            max(done, 0), best, norms,
-        )  # fmt: skip
-        if done < len(best):
-            run.state = with_more_room(run.state)
-    run.state.count[ORACLE_CALLS] += len(best)
+def _jump(run: Run) -> float:
+    """A pass over all blocks in order; returns the hinge, the sum of the gaps that it saw."""
+    sampler = run.state.sampler
+    order = int(sampler.kind[0])
+    sampler.kind[0] = Order.CYCLIC
+    set_all_gaps(sampler.tree, np.full(run.n, np.inf))  # nothing in a cache promises as much
+    run.C = ALMOST_NOTHING
+    run.visit(run.n)
+    sampler.kind[0] = order
+    return float(sampler.tree[1])
 
 
 @compiled
-def jump(problem, state, keeps_corners, keeps_gram, cache_size, first, best, norms):
-    """mu_i <- e(oracle's answer), from the truth; returns the first block there was no room for."""
-    corners = state.corners
-    for i in range(first, best.size):
-        if keeps_corners and not has_room(corners, state.y.size, state.scratch.slot.size):
-            return i
-        scores(problem, state.w, i, state.work)
-        add_loss(problem, i, state.work)
-        best[i] = argmax(problem, state.w, i, state.work, state.y)
-        state.ell[i] = label_loss(problem, i, state.y)
-        begin_change(problem, i, state.mu, -1.0, state.work)
-        add_corner(problem, i, state.y, 1.0, state.work)
+def squared_norms(problem, state, norms):
+    """|Psi_i (mu_i - truth_i)|^2 of every block."""
+    for i in range(norms.size):
+        true_label(problem, i, state.y)
+        begin_change(problem, i, state.mu, 1.0, state.work)
+        add_corner(problem, i, state.y, -1.0, state.work)
         project(problem, i, state.work, 1.0, state.delta)
         norms[i] = squared_norm(state.delta)
         clear(state.delta)
-        advance(problem, i, state.mu, 1.0, state.work)
-        if keeps_corners:
-            slot, is_new = insert(problem, corners, i, state.y, state.ell[i], cache_size, 0)
-            if keeps_gram and is_new:
-                remember_products(problem, state, i, slot)
-            truth = corners.head[i]
-            while corners.rank[truth] != 0:
-                truth = corners.following[truth]
-            corners.alpha[truth] = corners.before[truth] = 0.0
-            corners.alpha[slot] = corners.before[slot] = 1.0
-        else:
-            forget(problem, i, state.y)
-    return best.size

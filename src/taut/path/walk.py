@@ -14,7 +14,7 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.path.breakpoint import Breakpoint
-from taut.path.start import jump_all
+from taut.path.start import squared_norms
 from taut.path.storage import Storage
 from taut.path.validation import Validation
 from taut.solvers.run import Run, shrink_toward_truth
@@ -169,9 +169,10 @@ class Walk(ABC):
     def compile(self) -> None:
         """Run the kernels of the walk on nothing, so that compilation is not counted as walking."""
         if self.run.is_compiled:
-            jump_all(self.run, np.zeros(0), np.zeros(0))
-            in_mode(shrink_toward_truth, self.run.problem)(self.run.problem, self.run.state, 1.0, 0)
-            in_mode(rebuild_weights, self.run.problem)(self.run.problem, self.run.state, 1.0, 0)
+            problem, state = self.run.problem, self.run.state
+            in_mode(squared_norms, problem)(problem, state, np.zeros(0))
+            in_mode(shrink_toward_truth, problem)(problem, state, 1.0, 0)
+            in_mode(rebuild_weights, problem)(problem, state, 1.0, 0)
 
     def after(self, solved: Solved) -> Breakpoint:
         """The point as the next one of the path."""

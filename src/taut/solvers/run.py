@@ -197,13 +197,17 @@ class Run(OracleRun):
             self._batch_step()
             return
         solver, before = self.solver, self.steps
-        end = before + n_steps
+        self.visit(n_steps)
+        if solver.keeps_gram and self.steps // self.n > before // self.n:
+            cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
+
+    def visit(self, n_blocks: int) -> None:
+        """Block steps alone, without the cheap passes between passes."""
+        end = self.steps + n_blocks
         while self.steps < end:
             self._block_steps(end - self.steps)
             if self.steps < end:
                 self.state = with_more_room(self.state)
-        if solver.keeps_gram and end // self.n > before // self.n:
-            cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
 
     def _block_steps(self, n_steps: int) -> None:
         problem, state, solver = self.problem, self.state, self.solver
