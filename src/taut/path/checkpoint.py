@@ -60,7 +60,7 @@ class PathCheckpoint:
         arrays = {
             "points": np.array(walk.points, TABLE),
             "ahead_points": np.array([solved.point for solved in walk.ahead], TABLE),
-            "ahead_weights": np.array([solved.w for solved in walk.ahead]),
+            "ahead_weights": np.array([s.w for s in walk.ahead]).reshape(-1, len(walk.w)),
             "last_weights": walk.w,
             **{f"run.{name}": value for name, value in walk.run.saved_arrays().items()},
         }
@@ -96,19 +96,19 @@ class PathCheckpoint:
         dim = walk.run.problem.dim
         points = self._points(arrays, "points")
         ahead = self._points(arrays, "ahead_points")
-        far, last = arrays.get("ahead_weights"), arrays.get("last_weights")
-        if last is None or last.shape != (dim,) or not np.all(np.isfinite(last)):
-            raise self._damaged("array last_weights")
-        if far is None or len(far) != len(ahead) or (len(ahead) and far.shape[1:] != (dim,)):
-            raise self._damaged("array ahead_weights")
+        last = self._weights(arrays, "last_weights", (dim,))
+        far = self._weights(arrays, "ahead_weights", (len(ahead), dim))
         try:
             numbers = [int(number) for number in header["numbers"]]
             numbers_ahead = [int(number) for number in header["ahead"]]
             given: dict[str, Any] = {name: int(header[name]) for name in COUNTS}
             given |= {name: float(header[name]) for name in NUMBERS}
             walk.run.C = float(header["C"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._damaged("its header") from error
+        lam, C = given["lam"], walk.run.C
+        if not (lam > 0 and C > 0 and np.isclose(lam * C * walk.run.n, 1.0)):
+            raise self._damaged("lambda and C do not belong together")
         if len(numbers) != len(points) - 1 or len(numbers_ahead) != len(ahead):
             raise self._damaged("there are not as many weights as breakpoints")
         own_lam_min = walk.lam_min
@@ -128,6 +128,14 @@ class PathCheckpoint:
             if scores is None or scores.shape != walk.validation.scores.shape:
                 raise self._damaged("array scores")
             walk.validation.scores = scores
+
+    def _weights(self, arrays: dict[str, np.ndarray], name: str, shape: tuple) -> np.ndarray:
+        array = arrays.get(name)
+        if array is None or array.dtype != np.float64 or array.shape != shape:
+            raise self._damaged(f"array {name}")
+        if not np.all(np.isfinite(array)):
+            raise self._damaged(f"array {name} has values that are not finite")
+        return array
 
     def _points(self, arrays: dict[str, np.ndarray], name: str) -> list[Breakpoint]:
         table = arrays.get(name)

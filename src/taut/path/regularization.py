@@ -16,12 +16,13 @@ from taut.path.result import (
     HEURISTIC,
     LINEAR,
     RegularizationPath,
-    check_lam_min,
+    check_limits,
+    checked_lam_min,
 )
 from taut.path.scoring import Scorer
 from taut.path.storage import new_storage
 from taut.path.task import Task
-from taut.path.validation import Score, Validation
+from taut.path.validation import Score, Validation, checked_lambdas
 from taut.path.walk import Walk
 from taut.solvers.bounds import Bounds
 from taut.solvers.checks import is_number
@@ -107,7 +108,7 @@ def regularization_path(
     >>> path.estimator(C=0.1).score(X, y) > 0.9
     True
     """
-    _check_limits(max_passes, time_limit)
+    check_limits(max_passes, time_limit)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
@@ -137,15 +138,14 @@ def new_path(
     max_passes: float = 1000,
 ) -> RegularizationPath:
     """A path on which no step has been taken."""
-    _check_eps(eps)
-    if method not in METHODS:
+    eps = _checked_eps(eps)
+    if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
-    if lam_min is not None:
-        check_lam_min(lam_min)
+    lam_min = None if lam_min is None else checked_lam_min(lam_min)
     kind, default = METHODS[method]
-    part = default if kappa is None else kappa
-    if not (is_number(part) and 0 < part < 1):
+    if kappa is not None and not (is_number(kappa) and 0 < kappa < 1):
         raise ValueError(f"kappa={kappa!r}; a number between 0 and 1 is expected")
+    part = float(default if kappa is None else kappa)
     run, scale = task.first_run()
     target = part * eps * scale
     walk = kind(run, eps=eps * scale, target=target, lam_min=lam_min, max_passes=max_passes)
@@ -192,9 +192,9 @@ def regularization_grid(
     """
     if warm_start not in WARM_STARTS:
         raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
-    values = _checked_lambdas(lambdas)
-    _check_eps(eps)
-    _check_limits(max_passes, time_limit)
+    values = np.unique(checked_lambdas(lambdas, "lambdas"))[::-1]
+    eps = _checked_eps(eps)
+    check_limits(max_passes, time_limit)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
@@ -237,22 +237,9 @@ def _set_out(
     return path.extend(time_limit=time_limit, callback=callback)
 
 
-def _checked_lambdas(lambdas: Any) -> np.ndarray:
-    values = np.asarray(lambdas, np.float64)
-    if values.ndim != 1 or not values.size or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(f"lambdas={lambdas!r}; a list of positive numbers is expected")
-    return np.unique(values)[::-1]
-
-
-def _check_eps(eps: Any) -> None:
-    if not (is_number(eps) and eps > 0):
+def _checked_eps(eps: Any) -> float:
+    if not (is_number(eps) and 0 < eps < np.inf):
         raise ValueError(
             f"eps={eps!r}; a positive number is expected, a part of the objective at w = 0"
         )
-
-
-def _check_limits(max_passes: Any, time_limit: Any) -> None:
-    if not (is_number(max_passes) and max_passes > 0):
-        raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
-    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
-        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
+    return float(eps)

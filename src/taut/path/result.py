@@ -57,6 +57,9 @@ class RegularizationPath:
         """Save the walk to a file now and then; ``resume`` takes it up from there first."""
         walk = self._walk
         about = {"method": self.method, "eps": walk.eps, "target": walk.target, **walk.about()}
+        validation = walk.validation
+        at = validation.lambdas if validation is not None else None
+        about["validation"] = validation is not None and (at is None or at.tolist())
         self._journey.checkpoint = PathCheckpoint(file, every_seconds, walk, about)
         if resume:
             self._journey.checkpoint.load(walk)
@@ -201,10 +204,10 @@ class RegularizationPath:
         if len(self) == 0:
             raise ValueError("the path has no breakpoint yet; extend() goes on")
         if lam < self.end * (1.0 - 1e-12):
-            raise ValueError(
-                f"lambda {lam:g} is below the end of the path, {self.end:g}; "
-                f"path.extend(lam_min={lam:g}) goes there"
-            )
+            remedy = f"path.extend(lam_min={lam:g}) goes there"
+            if self.method == GRID:
+                remedy = "make a grid that goes there"
+            raise ValueError(f"lambda {lam:g} is below the end of the path, {self.end:g}; {remedy}")
         return lam
 
     def _piece(self, lam: float) -> tuple[int, bool]:
@@ -264,11 +267,11 @@ class RegularizationPath:
     ) -> "RegularizationPath":
         """Go on after an interruption, or to a smaller lambda; returns itself."""
         walk = self._walk
+        check_limits(max_passes, time_limit)
         if lam_min is not None:
-            check_lam_min(lam_min)
             if self.method == GRID:
                 raise ValueError("a grid has no values to go on to; make another one")
-            walk.lam_min = lam_min
+            walk.lam_min = checked_lam_min(lam_min)
         if max_passes is not None:
             walk.max_passes = max_passes
         self._recomputed = None
@@ -324,15 +327,18 @@ class RegularizationPath:
     def __str__(self) -> str:
         status = self.status.value if self.status is not None else "not begun"
         first = f"{self.lambdas[0]:.4g}" if len(self) else "infinity"
+        part = f"{self.eps:g} of the objective at w = 0"
         if self.guaranteed:
-            promise = (
-                f"every lambda >= {self.end:.4g} has weights within {self.eps * self.scale:.3g} of "
-                f"the optimum ({self.eps:g} of the objective at w = 0)"
-            )
-        elif self.method == HEURISTIC:
+            which = f"lambda >= {self.end:.4g}" if self.end > 0 else "lambda"
+            promise = f"every {which} has weights within {self.eps * self.scale:.3g} of the optimum"
+            promise += f" ({part})"
+        elif self.method == GRID:
+            promise = f"gaps of at most {part} at the grid's values"
+        elif self._recomputed is None:
             promise = "without guarantee: gaps are estimates; true_gaps() asks the oracle"
         else:
-            promise = f"gaps of at most {self.eps:g} of the objective at w = 0 at the grid's values"
+            largest = max(self.gaps) / self.scale
+            promise = f"gaps at breakpoints are at most {largest:.3g} of the objective at w = 0"
         return (
             f"{status}\n"
             f"  {self.method}, {len(self)} breakpoints from lambda {first} on; {promise}\n"
@@ -341,6 +347,14 @@ class RegularizationPath:
         )
 
 
-def check_lam_min(lam_min: float) -> None:
+def checked_lam_min(lam_min: Any) -> float:
     if not (is_number(lam_min) and 0 < lam_min < np.inf):
         raise ValueError(f"lam_min={lam_min!r}; a positive number is expected (C = 1/(lambda n))")
+    return float(lam_min)
+
+
+def check_limits(max_passes: Any, time_limit: Any) -> None:
+    if max_passes is not None and not (is_number(max_passes) and max_passes > 0):
+        raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
+        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")

@@ -55,7 +55,9 @@ def begin(run: Run) -> Start:
     norms = np.zeros(n)
     in_mode(squared_norms, run.problem)(run.problem, state, norms)
     mean_norm = float(importance @ norms) / n
-    return Start(limit, steepness + theta, mean_norm / (MOST_FITTED * n * loss))
+    # Without features w = clip(0) everywhere, and any place to end is as good as another.
+    lam_min = mean_norm / (MOST_FITTED * n * loss) if mean_norm > 0 else 1.0
+    return Start(limit, steepness + theta, lam_min)
 
 
 def _jump(run: Run) -> float:

@@ -39,6 +39,9 @@ class Task:
         if hasattr(model, "_prepare"):
             if X is None or y is None:
                 raise TypeError("an estimator needs data: regularization_path(estimator, X, y)")
+            if "C" not in model.get_params(deep=False):
+                name = type(model).__name__
+                raise TypeError(f"{name} chooses C itself; paths are of {name.removesuffix('CV')}")
             self.copy = clone(model).set_params(warm_start=False)
             _check_linear_slacks(self.copy)
             self.problem, _, self.complete, _ = self.copy._prepare(X, y, sample_weight)
@@ -49,9 +52,10 @@ class Task:
                 seed = int(check_random_state(own.random_state).randint(2**31 - 1))
             n_threads = own._n_threads() if n_threads is None else n_threads
             progress = own.verbose if progress is None else progress
-        elif X is not None or y is not None:
+        elif not (X is None and y is None and sample_weight is None):
             raise TypeError(
-                f"{type(model).__name__} is a problem and has its data; X and y are for estimators"
+                f"{type(model).__name__} is a problem and has its data; X, y and sample_weight are "
+                "for estimators"
             )
         else:
             self.problem = model
@@ -93,6 +97,8 @@ class Task:
 
     def validation(self, validate: Any, scoring: Any, lambdas: Any = None) -> Validation | None:
         """Scores by a function of the weights, or of an estimator on held-out data."""
+        if validate is None and lambdas is not None:
+            raise ValueError("validate_at= says where to score, but there is nothing to validate=")
         if validate is None or callable(validate):
             if scoring is not None:
                 raise ValueError("scoring= is for held-out data: validate=(X, y)")
@@ -114,9 +120,14 @@ class Task:
     def fitted(self, solution: Solution) -> Any:
         """A copy of the estimator with these weights."""
         if self.complete is None:
-            raise TypeError("this path is of a problem, not of an estimator; see weights(lam)")
+            raise TypeError(
+                "this path is of a problem, or was pickled, and knows no estimator; "
+                "weights(lam) and solution(lam) are there"
+            )
         self.complete(solution)
-        return _detached(self.copy)
+        other = clone(self.copy)
+        other.__dict__.update(self.copy.__dict__)  # later completions leave it alone
+        return other.set_params(C=solution.C)
 
 
 def untrained(problem: Any, solver: BCFW, w: np.ndarray) -> Solution:
@@ -127,13 +138,6 @@ def untrained(problem: Any, solver: BCFW, w: np.ndarray) -> Solution:
         C=np.nan, lam=np.nan, n_examples=problem.n, scale=np.nan, returned="path", solver=solver,
         fingerprint="", inference=getattr(problem, "inference", ""),
     )  # fmt: skip
-
-
-def _detached(estimator: Any) -> Any:
-    """A copy that later completions of the same estimator leave alone."""
-    other = clone(estimator)
-    other.__dict__.update(estimator.__dict__)
-    return other
 
 
 def _check_linear_slacks(estimator: Any) -> None:

@@ -16,7 +16,7 @@ class Validation:
 
     def __init__(self, score: Score, lambdas: Any = None):
         self.score: Score | None = score
-        self.lambdas = None if lambdas is None else np.asarray(lambdas, np.float64)
+        self.lambdas = None if lambdas is None else checked_lambdas(lambdas, "validate_at")
         self.scores = np.full(0 if self.lambdas is None else len(self.lambdas), np.nan)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -24,12 +24,21 @@ class Validation:
         return {**self.__dict__, "score": None}
 
     def of_piece(
-        self, points: Sequence[Breakpoint], weights: tuple, covered: float, end: float
+        self,
+        points: Sequence[Breakpoint],
+        weights: tuple,
+        covered: float,
+        end: float,
+        is_last: bool,
     ) -> float:
-        """The score of the second point, or those of the lambdas from ``end`` up to ``covered``."""
+        """The score of the second point, or those of the lambdas above ``end`` up to ``covered``.
+
+        With ``is_last`` also that of ``end`` itself, which would else be the next point's.
+        """
         if self.lambdas is None:
             return self._score(weights[1])
-        for k in np.flatnonzero((self.lambdas >= end) & (self.lambdas < covered)):
+        inside = (self.lambdas > end) & (self.lambdas <= covered)
+        for k in np.flatnonzero(inside | (is_last & (self.lambdas == end))):
             self.scores[k] = self._score(mixed(points, weights, self.lambdas[k]))
         return np.nan
 
@@ -40,6 +49,17 @@ class Validation:
         if np.isnan(score):
             raise ValueError("the score on held-out data is not a number")
         return score
+
+
+def checked_lambdas(lambdas: Any, name: str) -> np.ndarray:
+    """An array of lambdas, in the order they were given."""
+    try:
+        values = np.asarray(lambdas, np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.ndim != 1 or not values.size or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(f"{name}={lambdas!r}; a list of positive numbers is expected")
+    return values
 
 
 def mixed(points: Sequence[Breakpoint], weights: tuple, lam: float) -> np.ndarray:

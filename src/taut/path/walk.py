@@ -34,7 +34,7 @@ SLICES = 16
 class PathStatus(Enum):
     """How a walk ended; the text says what to do about it."""
 
-    TO_ZERO = "the path is complete: its last weights are within eps for every smaller lambda"
+    TO_ZERO = "the path is complete: its last weights serve for every smaller lambda"
     TO_LAM_MIN = "the path is complete, down to lam_min"
     INTERRUPTED = "interrupted; the breakpoints so far are good, extend() goes on"
     TIME_LIMIT = "stopped at time_limit; the breakpoints so far are good, extend() goes on"
@@ -188,7 +188,9 @@ class Walk(ABC):
         self.numbers.append(solved.number)
         self.w = solved.w
         if self.validation is not None:
-            score = self.validation.of_piece(self.points[-2:], (before, self.w), covered, self.end)
+            score = self.validation.of_piece(
+                self.points[-2:], (before, self.w), covered, self.end, self.end <= self.lam_min
+            )
             self.points[-1] = self.points[-1]._replace(score=score)
 
     def go_to(self, lam: float, shrink: float) -> None:
