@@ -50,12 +50,11 @@ def _fine(path: Any) -> np.ndarray:
 
 
 def _gaps(axis: Any, path: Any) -> None:
-    proved = path.method != "heuristic" or path._recomputed is not None
-    if proved:
+    if path.is_proved:
         lambdas = _fine(path)
         bounds = [path.bound(lam) / path.scale for lam in lambdas]
         axis.plot(lambdas, bounds, "-", color="C0", lw=1, label="proved")
-    name = "breakpoints" if proved else "estimated"
+    name = "breakpoints" if path.is_proved else "estimated"
     axis.plot(path.lambdas, path.gaps / path.scale, ".", color="C0", label=name)
     axis.axhline(path.eps, color="0.5", ls="--", lw=1, label="eps")
     axis.set_ylabel("gap / objective at w = 0")

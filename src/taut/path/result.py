@@ -12,6 +12,7 @@ from taut.path.checkpoint import PathCheckpoint
 from taut.path.journey import Callback, Journey
 from taut.path.pieces import constant_gap, largest_linear_gap, linear_gap, place
 from taut.path.plots import plot_path
+from taut.path.report import summary, table
 from taut.path.task import Task
 from taut.path.validation import mixed
 from taut.path.walk import PathStatus
@@ -150,7 +151,7 @@ class RegularizationPath:
     def bound(self, lam: float | None = None, *, C: float | None = None) -> float:
         """A proved bound on how far the weights there are from the optimum of the objective."""
         lam = self._checked(lam, C)
-        if self.method == HEURISTIC and self._recomputed is None:
+        if not self.is_proved:
             raise ValueError(
                 "a heuristic path proves nothing until true_gaps() has asked the oracle at every "
                 "breakpoint"
@@ -168,7 +169,7 @@ class RegularizationPath:
         lam = self._checked(lam, C)
         w, run = self.weights(lam), self._walk.run
         primal = 0.5 * lam * float(w @ w) + self._hinge(lam)
-        gap = np.nan if self.method == HEURISTIC and self._recomputed is None else self.bound(lam)
+        gap = self.bound(lam) if self.is_proved else np.nan
         return Solution(
             w=w,
             primal=primal,
@@ -219,6 +220,20 @@ class RegularizationPath:
             return above + 1, False
         between = above < len(lambdas) and (above == 0 or self.method in (LINEAR, GRID))
         return (above + 1, True) if between else (above, False)
+
+    def largest_bound(self, j: int) -> float:
+        """What is proved of all lambdas between breakpoint j - 1 (or infinity) and breakpoint j."""
+        if not self.is_proved:
+            return np.nan
+        a, b = self._points[j : j + 2]
+        if j > 0 and self.method not in (LINEAR, GRID):
+            return max(constant_gap(a, b.lam), b.gap)
+        return largest_linear_gap(a, b)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the gaps are certificates: always, but for a heuristic path as it was made."""
+        return self.method != HEURISTIC or self._recomputed is not None
 
     def _hinge(self, lam: float) -> float:
         """1/n sum_i s_i max_y H_i(y; w) of the weights at lambda, or what convexity says of it."""
@@ -290,29 +305,10 @@ class RegularizationPath:
         """The breakpoints, a line for each.
 
         The columns: lambda, C, the gap relative to the objective at w = 0, what the piece from the
-        breakpoint before is proved within, the length of w, cumulative oracle passes and seconds.
+        breakpoint before is proved within, the length of w, cumulative oracle passes and seconds,
+        and the score on held-out data, if there is one.
         """
-        has_scores = not np.all(np.isnan([point.score for point in self._points]))
-        header = "     lambda          C   gap/scale  piece/scale       |w|  passes  seconds"
-        lines = [header + "     score" * has_scores]
-        n = self.n_examples
-        for a, b in zip(self._points, self._points[1:], strict=False):
-            piece = self._largest(a, b)
-            line = (
-                f"{b.lam:11.4g}{1.0 / (b.lam * n):11.4g}{b.gap / self.scale:12.4f}"
-                f"{piece / self.scale:13.4f}{b.norm**0.5:10.4g}{b.oracle_calls / n:8.1f}"
-                f"{b.seconds:9.2f}"
-            )
-            lines.append(line + f"{b.score:10.4f}" * has_scores)
-        return "\n".join(lines)
-
-    def _largest(self, a: Breakpoint, b: Breakpoint) -> float:
-        """The largest gap between two neighbours, where it is proved."""
-        if self.method == HEURISTIC and self._recomputed is None:
-            return np.nan
-        if a.u > 0.0 and self.method not in (LINEAR, GRID):
-            return max(constant_gap(a, b.lam), b.gap)
-        return largest_linear_gap(a, b)
+        return table(self)
 
     def plot(self, weights: Sequence[int] = (), names: Sequence[str] | None = None) -> Any:
         """Gap, score (if any), cost and, for the chosen ``weights``, their values against lambda.
@@ -325,26 +321,7 @@ class RegularizationPath:
         return f"<RegularizationPath: {self.method}, {len(self)} breakpoints, end {self.end:.3g}>"
 
     def __str__(self) -> str:
-        status = self.status.value if self.status is not None else "not begun"
-        first = f"{self.lambdas[0]:.4g}" if len(self) else "infinity"
-        part = f"{self.eps:g} of the objective at w = 0"
-        if self.guaranteed:
-            which = f"lambda >= {self.end:.4g}" if self.end > 0 else "lambda"
-            promise = f"every {which} has weights within {self.eps * self.scale:.3g} of the optimum"
-            promise += f" ({part})"
-        elif self.method == GRID:
-            promise = f"gaps of at most {part} at the grid's values"
-        elif self._recomputed is None:
-            promise = "without guarantee: gaps are estimates; true_gaps() asks the oracle"
-        else:
-            largest = max(self.gaps) / self.scale
-            promise = f"gaps at breakpoints are at most {largest:.3g} of the objective at w = 0"
-        return (
-            f"{status}\n"
-            f"  {self.method}, {len(self)} breakpoints from lambda {first} on; {promise}\n"
-            f"  {self.oracle_calls / self.n_examples:.1f} oracle passes over {self.n_examples} "
-            f"examples, {self.seconds:.2f} s; weights kept in {self.nbytes / 1e6:.2f} MB"
-        )
+        return summary(self)
 
 
 def checked_lam_min(lam_min: Any) -> float:
