@@ -74,6 +74,8 @@ def test_names_in_the_help_are_those_that_exist():
         ("train x -o m --resume", "--resume needs the --checkpoint to go on from"),
         ("train x -o m --scheme-in-training", "--scheme-in-training needs a --scheme"),
         ("train x -o m --patience 2", "--patience needs held-out text: --dev FILE"),
+        ("train x -o m --C best", "--C best needs held-out text: --dev FILE"),
+        ("train x -o m --C best --dev y --slack-penalty squared", "--slack-penalty linear"),
         ("train x -o m --format attributes --template ner", "--template is for columns"),
         ("train x -o m --quiet --json", "give one of them"),
         ("train - -o m --dev -", "cannot both come from standard input"),

@@ -338,6 +338,15 @@ def test_training_stops_when_the_score_no_longer_rises(taut, text, tmp_path):
     assert passes[0] < passes[1]
 
 
+def test_C_is_the_one_that_scores_best_on_held_out_text(taut, text, tmp_path):
+    options = ("--template", "chunking", "--dev", text, "--C", "best")
+    answer = taut("train", text, "-o", tmp_path / "m.taut", *options)
+    found = re.search(r"note: C = (\S+) scores best on .*, 1.0000, of 40", answer.err)
+    model, header = load_chain(tmp_path / "m.taut")
+    assert model.solution.C == header["options"]["C"] == pytest.approx(float(found[1]), rel=1e-3)
+    assert span_f1(TAGS, predictions(tmp_path / "m.taut")) == 1.0
+
+
 def test_held_out_text_may_have_new_words_and_labels(taut, text, tmp_path):
     dev = tmp_path / "dev.txt"
     dev.write_text("Rain NN B-NP\nfell VBD B-XX\n\n")

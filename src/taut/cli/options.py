@@ -29,11 +29,11 @@ def add_train(train: ArgumentParser) -> None:
     add = train.add_argument_group("model").add_argument
     add(
         "--C",
-        type=lambda text: text if text == "scale" else above(0.0)(text),
+        type=lambda text: text if text in ("scale", "best") else above(0.0)(text),
         default=defaults.C,
         metavar="X",
         help='weight of the loss against the regulariser, or "scale" (default): '
-        "6 / (1 + mean attributes per token)",
+        '6 / (1 + mean attributes per token), or "best": whichever scores best on --dev',
     )
     add(
         "--loss",

@@ -64,6 +64,10 @@ def _contradiction(train: argparse.Namespace) -> str:
         return "--scheme-in-training needs a --scheme"
     if train.patience is not None and train.dev is None:
         return "--patience needs held-out text: --dev FILE"
+    if train.C == "best" and train.dev is None:
+        return "--C best needs held-out text: --dev FILE"
+    if train.C == "best" and train.slack_penalty != "linear":
+        return "--C best is for --slack-penalty linear"
     if train.template is not None and train.format == "attributes":
         return "--template is for columns; attribute files hold attributes already"
     if train.quiet and train.json:

@@ -17,6 +17,7 @@ from taut._atomic import check_writable
 from taut.chain_file import save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.cli import INTERRUPTED, say
+from taut.cli.choose_c import best_C
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
     Labelled,
@@ -74,7 +75,11 @@ def run(options: Namespace) -> int:
         return ChainModel(codec, problem.layout(), solution, encoder, scheme)
 
     validate = None if held_out is None else _validation(model(None), held_out, options.threads)
-    solution = _solve(problem, validate, options)
+    formulated = slack_rescaled(problem) if options.formulation == "slack" else problem
+    if options.C == "best":
+        assert validate is not None
+        options.C = best_C(formulated, validate, options)
+    solution = _solve(problem, formulated, validate, options)
     save_chain(model(solution), options.output, _kept_options(options, layout, encoder))
     metric = None if held_out is None else held_out.metric
     _tell(Result(solution, *size, codec.classes.tolist(), metric), options)
@@ -191,9 +196,11 @@ def _validation(
 # --- training -------------------------------------------------------------------------------------
 
 
-def _solve(problem: Pairwise, validate: Callable | None, options: Namespace) -> Solution:
+def _solve(
+    problem: Pairwise, formulated: Any, validate: Callable | None, options: Namespace
+) -> Solution:
     return solve(
-        slack_rescaled(problem) if options.formulation == "slack" else problem,
+        formulated,
         _solver(problem, options),
         C=scaled_C(options.C, problem),
         slack_penalty=options.slack_penalty,
