@@ -79,7 +79,7 @@ def regularization_path(
         weights of a breakpoint down to the next (Osokin et al. 2016): many more breakpoints.
         "heuristic" is that without asking the oracle whether the gaps are right: no guarantee.
     kappa : float or None
-        The part of eps that is solved to at each breakpoint; 0.7 (linear), 0.9 (constant), 0.7.
+        The part of eps that is solved to at each breakpoint; 0.8 (linear), 0.9 (constant), 0.7.
     solver : None, str or BCFW
     bounds : (lower, upper) or None
     validate : function of the weights, pair (X, y) of held-out data for an estimator, or None
