@@ -13,7 +13,9 @@ from taut.path.regularization import new_path
 from taut.path.task import Task
 
 # The search decides about C, and has no use for what concerns a single run.
-NOT_PARAMETERS = ("C", "warm_start", "callback", "checkpoint", "checkpoint_seconds", "resume")
+NOT_PARAMETERS = (
+    "C", "warm_start", "callback", "checkpoint", "checkpoint_seconds", "resume", "patience"
+)  # fmt: skip
 SEARCH: dict[str, Any] = {
     "cv": 5,
     "scoring": None,
@@ -61,6 +63,7 @@ class PathCV:
     checkpoint: Any = None
     checkpoint_seconds: Any = 60.0
     resume: Any = False
+    patience: Any = 3
     _base: Any
 
     def __init_subclass__(cls, **options: Any) -> None:

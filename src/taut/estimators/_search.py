@@ -61,7 +61,7 @@ def fold_scores(
                 keep_weights=False,
                 max_passes=search.max_passes,
             )
-            path.show(shown.fold(k))
+            path._show(shown.fold(k))
             path.extend(time_limit=share, interrupt=interrupt)
             return path.scores
 

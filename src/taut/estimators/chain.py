@@ -378,7 +378,7 @@ class ChainSVM(NamedWeights, StructuredEstimator):
         """Write the model to one file, to be read by :func:`taut.load`; see the page on model
         files. The training data and the state of the solver are not in it."""
         check_is_fitted(self)
-        options = options_to_save(self.get_params(deep=False), self._model)
+        options = options_to_save({**self.get_params(deep=False), "C": self.C}, self._model)
         save_chain(self._model, path, options)
 
     @classmethod

@@ -40,6 +40,12 @@ class LinearWalk(Walk):
     def _solve_at(self, lam: float, shrink: float | None = None) -> None:
         self.go_to(lam, best_multiple(self.run, lam) if shrink is None else shrink)
 
+    def aim_at(self, lam_min: float) -> None:
+        super().aim_at(lam_min)
+        untouched = not (self.ahead or self.has_looked)
+        if untouched and self.lam < lam_min < self.end:  # the next lambda had been chosen already
+            self._solve_at(lam_min)
+
     @property
     def certifies_first(self) -> bool:
         """The gaps at another lambda are worth a pass: steps are drawn, and sweeps end, by them."""

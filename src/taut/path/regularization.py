@@ -68,8 +68,8 @@ def regularization_path(
         An estimator's C and tol do not matter; its solver, bounds, random_state, n_jobs and verbose
         do, unless given here.
     eps : float
-        The suboptimality allowed, as a part of the objective at w = 0 (as ``tol`` is elsewhere;
-        with losses of at most 1 on every example, eps itself).
+        The suboptimality allowed, as a part of the objective at w = 0, as ``tol`` is elsewhere.
+        (Where the largest loss of every example is 1, that objective is 1.)
     lam_min : float or None
         Where to end, unless the training loss has fallen below eps before, from where on the
         weights are good for all smaller lambdas. None chooses C = 1/(lambda n) so large that one
@@ -233,7 +233,7 @@ def _set_out(
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
     if checkpoint is not None:
-        path.keep_checkpoint(checkpoint, checkpoint_seconds, resume)
+        path._keep_checkpoint(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, callback=callback)
 
 

@@ -54,7 +54,7 @@ class RegularizationPath:
         self.status: PathStatus | None = None
         self._recomputed: list[Breakpoint] | None = None
 
-    def keep_checkpoint(self, file: str | Path, every_seconds: float, resume: bool) -> None:
+    def _keep_checkpoint(self, file: str | Path, every_seconds: float, resume: bool) -> None:
         """Save the walk to a file now and then; ``resume`` takes it up from there first."""
         walk = self._walk
         about = {"method": self.method, "eps": walk.eps, "target": walk.target, **walk.about()}
@@ -65,7 +65,7 @@ class RegularizationPath:
         if resume:
             self._journey.checkpoint.load(walk)
 
-    def show(self, progress: Any) -> None:
+    def _show(self, progress: Any) -> None:
         """Have another object show the progress."""
         self._journey.shown = progress
 
@@ -286,7 +286,7 @@ class RegularizationPath:
         if lam_min is not None:
             if self.method == GRID:
                 raise ValueError("a grid has no values to go on to; make another one")
-            walk.lam_min = checked_lam_min(lam_min)
+            walk.aim_at(checked_lam_min(lam_min))
         if max_passes is not None:
             walk.max_passes = max_passes
         self._recomputed = None

@@ -95,6 +95,10 @@ class Walk(ABC):
         """What a checkpoint must agree about, beside the accuracy."""
         return {}
 
+    def aim_at(self, lam_min: float) -> None:
+        """End somewhere else."""
+        self.lam_min = lam_min
+
     # --- walking ------------------------------------------------------------------------------
 
     @property
