@@ -86,4 +86,4 @@ def _weights(axis: Any, path: Any, weights: list[int], names: Sequence[str] | No
         axis.plot(lambdas, line, "-", label=label)
     axis.set_ylabel("weight")
     if len(labels) <= MOST_NAMED:
-        axis.legend(fontsize=8)
+        axis.legend(fontsize=8, loc="upper left")  # weights begin near zero

@@ -54,6 +54,10 @@ def _restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
     state, problem = run.state, run.problem
     current = dict(flattened(state, LEFT_OUT))
     checked_arrays(current, arrays, damaged, growing="corners.")
+    if (
+        arrays["corners.used"].shape != state.corners.used.shape
+    ):  # of all corners, it alone is fixed
+        raise damaged("array corners.used")
     corners = state.corners._replace(
         **{name: arrays[f"corners.{name}"] for name in state.corners._fields}
     )
