@@ -67,5 +67,4 @@ def mixed(points: Sequence[Breakpoint], weights: tuple, lam: float) -> np.ndarra
     a, b = points
     if lam <= b.lam:
         return weights[1]
-    t = place(a, b, lam)
-    return (1.0 - t) * weights[0] + t * weights[1]
+    return weights[0] + place(a, b, lam) * (weights[1] - weights[0])
