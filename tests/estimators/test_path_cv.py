@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,6 +19,9 @@ import taut
 from taut import ChainSVM, ChainSVMCV, MulticlassSVM, MulticlassSVMCV, Sequences, StructuredSVMCV
 from taut.datasets import make_appointments, make_digit_words
 from taut.metrics import token_accuracy
+
+# So few lambdas are for speed; that the best of them is the last does not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:.*largest that was considered")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_parameters_are_those_of_the_svm_but_for_C_and_those_of_the_search():
     assert names == set(MulticlassSVM().get_params()) - of_one_run | search
     assert set(inspect.signature(MulticlassSVMCV).parameters) == names
     assert repr(MulticlassSVMCV(cv=3)) == "MulticlassSVMCV(cv=3)"
-    with pytest.raises(TypeError, match="C"):
+    with pytest.raises(TypeError, match=r"MulticlassSVMCV: .*; it chooses C itself"):
         MulticlassSVMCV(C=1.0)
 
 
@@ -199,7 +202,7 @@ class PressesCtrlC:
 
 def test_ctrl_c_chooses_from_the_folds_that_are_whole(table):
     search = MulticlassSVMCV(cv=3, n_lambdas=12, random_state=0, scoring=PressesCtrlC(12 + 8))
-    with pytest.warns(ConvergenceWarning, match="from 1 folds"):
+    with pytest.warns(ConvergenceWarning, match="from 1 of 3 folds"):
         search.fit(*table)
     assert np.isnan(search.scores_).any(axis=0).tolist() == [False, True, True]
     assert search.lam_ == search.lambdas_[search.scores_[:, 0].argmax()]
@@ -208,7 +211,7 @@ def test_ctrl_c_chooses_from_the_folds_that_are_whole(table):
 
 def test_a_time_limit_chooses_from_what_there_is(table):
     search = MulticlassSVMCV(cv=3, n_lambdas=12, random_state=0, time_limit=0.0, tol=1.0)
-    with pytest.warns(ConvergenceWarning, match=r"from \d folds and lambdas down to"):
+    with pytest.warns(ConvergenceWarning, match=r"from \d of 3 folds and lambdas down to"):
         search.fit(*table)
     assert np.isnan(search.scores_).any()
     assert not np.isnan(search.best_score_)
@@ -222,7 +225,10 @@ def test_a_time_limit_chooses_from_what_there_is(table):
     [
         ({"n_lambdas": 1}, "n_lambdas=1; a whole number of at least 2"),
         ({"scoring": "acuracy"}, "scoring='acuracy'; expected 'sequence_accuracy'"),
-        ({"eps": 0.0}, "eps=0.0; a positive number"),
+        ({"eps": 0.0}, "eps=0.0; a number between 0 and 1"),
+        ({"time_limit": -1.0}, "time_limit=-1.0; a number of seconds"),
+        ({"tol": -1.0}, "tol=-1.0; it must be a number, not negative"),
+        ({"cv": []}, "makes no folds"),
         ({"lam_min": -1.0}, "lam_min=-1.0; a positive number"),
         ({"solver": "simplicial"}, "solver='simplicial' cannot follow a path"),
         ({"slack_penalty": "squared"}, 'slack_penalty="linear"'),
@@ -230,4 +236,25 @@ def test_a_time_limit_chooses_from_what_there_is(table):
 )
 def test_mistakes_are_named(table, options, message):
     with pytest.raises(ValueError, match=message):
-        MulticlassSVMCV(cv=2, **options).fit(*table)
+        MulticlassSVMCV(**{"cv": 2} | options).fit(*table)
+
+
+def test_a_fold_without_which_there_is_one_class_is_named(table):
+    X, y = table
+    few = np.flatnonzero(y == "low")
+    with pytest.raises(ValueError, match="without fold 1 of 2: y has one class only"):
+        MulticlassSVMCV(cv=[(np.arange(60), few), (few, np.arange(60))]).fit(X, y)
+
+
+def test_the_largest_C_of_all_is_doubted(table):
+    X, y = table
+    strong = MulticlassSVMCV(cv=3, n_lambdas=2, lam_min=1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="a smaller lam_min might find a better one"):
+        strong.fit(X, y)
+
+
+def test_groups_stay_together(table):
+    X, y = table
+    groups = np.arange(60) // 20
+    clf = MulticlassSVMCV(cv=LeaveOneGroupOut(), n_lambdas=5, random_state=0)
+    assert clf.fit(X, y, groups=groups).scores_.shape == (5, 3)

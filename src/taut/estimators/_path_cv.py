@@ -10,7 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from taut.estimators._search import fold_scores
 from taut.path.regularization import new_path
+from taut.path.result import check_limits
 from taut.path.task import Task
+from taut.solvers.checks import is_number
 
 # The search decides about C, and has no use for what concerns a single run.
 NOT_PARAMETERS = (
@@ -78,7 +80,11 @@ class PathCV:
         signature = inspect.Signature(own)
 
         def __init__(self: Any, *args: Any, **options: Any) -> None:
-            given = signature.bind(*args, **options)
+            try:
+                given = signature.bind(*args, **options)
+            except TypeError as error:
+                hint = "; it chooses C itself" if "C" in options else ""
+                raise TypeError(f"{cls.__name__}: {error}{hint}") from None
             given.apply_defaults()
             self.__dict__.update(given.arguments)
 
@@ -86,8 +92,16 @@ class PathCV:
         __init__.__signature__ = inspect.Signature([myself, *own])  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign]
 
-    def fit(self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Choose C by cross-validation along the path, then train on all examples with it."""
+    def fit(
+        self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Any:
+        """Choose C by cross-validation along the path, then train on all examples with it.
+
+        ``groups`` are for splitters that keep some examples together, such as GroupKFold.
+        """
+        check_limits(self.max_passes, self.time_limit)
+        if not (is_number(self.tol) and self.tol >= 0):
+            raise ValueError(f"tol={self.tol!r}; it must be a number, not negative")
         if not (isinstance(self.n_lambdas, int | np.integer) and self.n_lambdas >= 2):
             raise ValueError(f"n_lambdas={self.n_lambdas!r}; a whole number of at least 2")
         model = self._base(
@@ -96,7 +110,7 @@ class PathCV:
         task = Task(model, X, y, sample_weight, n_threads=self._n_threads(), progress=self.verbose)
         whole = new_path(task, eps=self.eps, lam_min=self.lam_min, max_passes=self.max_passes)
         whole.extend(time_limit=0.0)  # the first breakpoint says where to look
-        found = fold_scores(model, X, y, sample_weight, whole, self)
+        found = fold_scores(model, (X, y, sample_weight, groups), whole, self)
         lam = float(found.lambdas[found.best])
         if whole.end > lam:
             whole.extend(lam)
@@ -112,13 +126,9 @@ class PathCV:
         self.best_score_ = float(found.means[found.best])
         self.path_ = whole
         self._warn_if_unfinished()
-        if not found.is_complete:
+        if found.doubts:
             warnings.warn(
-                f"{type(self).__name__}: the search was stopped before the end of every fold's "
-                f"path; C was chosen from {found.n_folds} folds and lambdas down to "
-                f"{found.end:.3g}",
-                ConvergenceWarning,
-                stacklevel=2,
+                f"{type(self).__name__}: {found.doubts}", ConvergenceWarning, stacklevel=2
             )
         return self
 

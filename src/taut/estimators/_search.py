@@ -34,16 +34,39 @@ class Found:
         self.end = float(lambdas[~np.isnan(self.means)].min())
         self.best = chosen(scores[:, used], one_standard_error)
 
+    @property
+    def doubts(self) -> str:
+        """Why a better C may have been missed; nothing if none was."""
+        if not self.is_complete:
+            return (
+                "the search was stopped before the end of every fold's path (by time_limit, Ctrl-C "
+                f"or max_passes); C was chosen from {self.n_folds} of {self.scores.shape[1]} folds "
+                f"and lambdas down to {self.end:.3g}"
+            )
+        if self.best == len(self.lambdas) - 1:
+            return (
+                f"the best C is the largest that was considered, that of lambda {self.end:.3g}; "
+                "a smaller lam_min might find a better one"
+            )
+        return ""
+
 
 def fold_scores(
-    model: Any, X: Any, y: Any, sample_weight: Any, whole: RegularizationPath, search: Any
+    model: Any,
+    data: tuple[Any, Any, Any, Any],
+    whole: RegularizationPath,
+    search: Any,
 ) -> Found:
     """Scores on held-out folds at lambdas from the first of the whole data's path to its last.
 
-    ``model`` is what is trained, ``search`` has the options of the search.
+    ``model`` is what is trained, on ``data`` X, y, sample weights and groups; ``search`` has the
+    options of the search.
     """
+    X, y, sample_weight, groups = data
     lambdas = np.geomspace(whole.lambdas[0], min(whole.lam_min, whole.lambdas[0]), search.n_lambdas)
-    folds = list(check_cv(search.cv, y, classifier=is_classifier(model)).split(X, y))
+    folds = list(check_cv(search.cv, y, classifier=is_classifier(model)).split(X, y, groups))
+    if not folds:
+        raise ValueError(f"cv={search.cv!r} makes no folds")
     shown = FoldsProgress(search.verbose, len(folds))
     workers = min(search._n_threads(), len(folds))
     share = None if search.time_limit is None else search.time_limit * workers / len(folds)
@@ -51,7 +74,12 @@ def fold_scores(
 
         def scores_of(k: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
             weights = None if sample_weight is None else np.asarray(sample_weight)[train]
-            task = Task(model, take(X, train), take(y, train), weights, n_threads=1, progress=False)
+            try:
+                task = Task(
+                    model, take(X, train), take(y, train), weights, n_threads=1, progress=False
+                )
+            except ValueError as error:
+                raise ValueError(f"without fold {k} of {len(folds)}: {error}") from error
             held_out = take(X, test), take(y, test)
             path = new_path(
                 task,

@@ -238,8 +238,9 @@ def _set_out(
 
 
 def _checked_eps(eps: Any) -> float:
-    if not (is_number(eps) and 0 < eps < np.inf):
+    if not (is_number(eps) and 0 < eps < 1):
         raise ValueError(
-            f"eps={eps!r}; a positive number is expected, a part of the objective at w = 0"
+            f"eps={eps!r}; a number between 0 and 1 is expected, the part of the objective at "
+            "w = 0 by which weights may miss the optimum"
         )
     return float(eps)
