@@ -286,7 +286,7 @@ def draw(found: dict, data: Data, solver: str, file: str) -> None:
         if its_solver != solver or not len(walked.path):
             continue
         reached = np.maximum(walked.reached, GRID[-1])
-        style = {"where": "post", "ls": "-" if kind in PATHS else "--", "label": kind}
+        style = {"where": "pre", "ls": "-" if kind in PATHS else "--", "label": kind}
         for axis, cost in zip(axes, (walked.passes, walked.seconds), strict=True):
             axis.step(reached, cost, marker=".", **style)
     for axis, name in zip(axes, ("oracle passes", "CPU seconds"), strict=True):

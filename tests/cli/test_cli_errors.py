@@ -76,6 +76,7 @@ def test_names_in_the_help_are_those_that_exist():
         ("train x -o m --patience 2", "--patience needs held-out text: --dev FILE"),
         ("train x -o m --C best", "--C best needs held-out text: --dev FILE"),
         ("train x -o m --C best --dev y --slack-penalty squared", "--slack-penalty linear"),
+        ("train x -o m --C best --dev y --checkpoint c --resume", "the --C that it found"),
         ("train x -o m --format attributes --template ner", "--template is for columns"),
         ("train x -o m --quiet --json", "give one of them"),
         ("train - -o m --dev -", "cannot both come from standard input"),

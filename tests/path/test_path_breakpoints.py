@@ -6,6 +6,7 @@ from path_reference import BOUNDS, tiny_cases
 from taut_reference import chain_pair, multiclass_pair
 
 from taut import regularization_path
+from taut.path.regularization import METHODS
 from taut.path.walk import Walk
 from taut.solvers import BCFW
 from taut.structures import chain_problem
@@ -20,7 +21,7 @@ SOLVERS = {
     "pairwise, cache": BCFW(direction="pairwise", cache=True),
     "corrective": BCFW(direction="corrective"),
 }
-KAPPA = {"linear": 0.7, "constant": 0.9, "heuristic": 0.7}
+KAPPA = {method: kappa for method, (_, kappa) in METHODS.items()}
 # Sums of a few dozen numbers of order one, after many steps that each round.
 ROUNDING = 1e-11
 

@@ -37,10 +37,10 @@ WALKS = {
     "linear, bounded": lambda **options: path("linear", eps=0.02, bounds=(-0.1, 0.4), **options),
     "constant": lambda **options: path("constant", **options),
     "constant, toward": lambda **options: path("constant", eps=0.3, solver=BCFW(), **options),
-    "heuristic": lambda **options: path("heuristic", solver=PAIRWISE, **options),
+    "heuristic": lambda **options: path("heuristic", eps=0.2, solver=PAIRWISE, **options),
     "grid": lambda **options: grid("best", **options),
     "grid, primal": lambda **options: grid("primal", **options),
-    "grid, dual": lambda **options: grid("dual", solver=PAIRWISE, **options),
+    "grid, dual": lambda **options: grid("dual", eps=0.1, solver=PAIRWISE, **options),
     "grid, cold": lambda **options: grid(None, **options),
 }
 walks = pytest.mark.parametrize("walk", WALKS)

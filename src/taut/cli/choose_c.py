@@ -15,30 +15,25 @@ EPS = 0.1
 
 def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Namespace) -> float:
     """Of equal scores, that of the strongest regularisation."""
-    from taut.path.regularization import regularization_path  # with scikit-learn: takes a second
+    # With scikit-learn, whose import takes a second: not for those who give --C.
+    from taut.path.regularization import new_path
+    from taut.path.task import Task
 
-    how: dict[str, Any] = {
-        "eps": EPS,
-        "seed": options.seed,
-        "n_threads": options.threads,
-        "progress": False if options.quiet else None,
-        "keep_weights": False,
-    }
-    beginning = regularization_path(problem, time_limit=0.0, **how)
-    lambdas = np.geomspace(beginning.lambdas[0], beginning.lam_min, N_LAMBDAS)
-    path = regularization_path(
-        problem,
-        validate=validate,
-        validate_at=lambdas,
-        lam_min=beginning.lam_min,
-        time_limit=options.time_limit,
-        **how,
+    progress = False if options.quiet else None
+    task = Task(
+        problem, None, None, seed=options.seed, n_threads=options.threads, progress=progress
     )
-    if np.all(np.isnan(path.scores)):
-        raise ValueError("--time-limit is too short to choose C; raise it, or give --C")
+    path = new_path(task, eps=EPS, keep_weights=False)
+    path.extend(callback=lambda first: True)  # which says where to look
+    if len(path):
+        path.score_at(np.geomspace(path.lambdas[0], path.lam_min, N_LAMBDAS), validate)
+        path.extend(time_limit=options.time_limit)
+    if not len(path) or np.all(np.isnan(path.scores)):
+        raise ValueError("the search was stopped before any C was scored; give it time, or --C")
     best = int(np.nanargmax(path.scores))
-    C = 1.0 / (float(lambdas[best]) * path.n_examples)
+    C = 1.0 / (float(path.score_lambdas[best]) * path.n_examples)
     if not options.quiet:
-        seen = int(np.sum(~np.isnan(path.scores)))
-        say(f"note: C = {C:.4g} scores best on {options.dev}, {path.scores[best]:.4f}, of {seen}")
+        stopped = f"; it was stopped at lambda {path.end:.3g}" if path.end > path.lam_min else ""
+        seen = f"best of {np.sum(~np.isnan(path.scores))} along the path{stopped}"
+        say(f"note: C = {C:.4g} scores {path.scores[best]:.4f} on {options.dev}, {seen}")
     return C

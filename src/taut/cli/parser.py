@@ -68,6 +68,8 @@ def _contradiction(train: argparse.Namespace) -> str:
         return "--C best needs held-out text: --dev FILE"
     if train.C == "best" and train.slack_penalty != "linear":
         return "--C best is for --slack-penalty linear"
+    if train.C == "best" and train.resume:
+        return "--C best would be searched again; --resume with the --C that it found"
     if train.template is not None and train.format == "attributes":
         return "--template is for columns; attribute files hold attributes already"
     if train.quiet and train.json:

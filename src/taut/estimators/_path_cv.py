@@ -31,35 +31,14 @@ SEARCH: dict[str, Any] = {
 class PathCV:
     """Before a structured SVM among the bases of a class: C is chosen by cross-validation.
 
-    A subclass takes the parameters of its SVM but for C and those of a single run, and
-
-    cv : int, splitter or iterable of (train, test)
-    scoring : None, str or function of (estimator, X, y)
-        None is the estimator's own ``score``; else a name of scikit-learn's, "span_f1",
-        "token_accuracy" or "sequence_accuracy" for sequences, or a function; higher is better.
-    eps, lam_min : float
-        Of the paths: see :func:`taut.regularization_path`.
-    n_lambdas : int
-        The paths are scored at so many lambdas; more of them cost predictions, not training.
-    one_standard_error : bool
-        Choose the strongest regularisation whose mean score is within one standard error of the
-        best.
-    n_jobs : int or None
-        Folds at the same time; never changes the result.
-    time_limit : float or None
-        Stop the search after so many seconds and choose among what was scored on every fold, as
-        Ctrl-C does; then for the last training.
-
-    and has, when fitted, also
-
-    C_, lam_ : the chosen values
-    best_score_ : the mean score there
-    lambdas_, Cs_ : where scores were taken
-    scores_ : (n_lambdas, n_folds)
-    path_ : :class:`taut.RegularizationPath` of all the data, down to ``lam_``
+    A subclass takes the parameters of its SVM, but for C and those of a single run, and those of
+    the search; :mod:`taut.estimators.cv` has them and describes them.
     """
 
-    C: Any = property(lambda self: getattr(self, "C_", 1.0), doc="What the search has chosen.")
+    C: Any = property(
+        lambda self: self.solution_.C if hasattr(self, "solution_") else 1.0,
+        doc="What the search has chosen.",
+    )
     warm_start: Any = False
     callback: Any = None
     checkpoint: Any = None
@@ -77,6 +56,8 @@ class PathCV:
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
             for name, value in SEARCH.items()
         ]
+        if "__init__" in cls.__dict__:
+            return  # it knows what it takes
         signature = inspect.Signature(own)
 
         def __init__(self: Any, *args: Any, **options: Any) -> None:
@@ -109,11 +90,13 @@ class PathCV:
         )
         task = Task(model, X, y, sample_weight, n_threads=self._n_threads(), progress=self.verbose)
         whole = new_path(task, eps=self.eps, lam_min=self.lam_min, max_passes=self.max_passes)
-        whole.extend(time_limit=0.0)  # the first breakpoint says where to look
+        whole.extend(callback=lambda first: True)  # which says where to look
+        if len(whole) == 0:
+            raise ValueError(f"the path of all the data has no beginning: {whole}")
         found = fold_scores(model, (X, y, sample_weight, groups), whole, self)
         lam = float(found.lambdas[found.best])
         if whole.end > lam:
-            whole.extend(lam)
+            whole.extend(lam, time_limit=self.time_limit)
         prepared = self._prepare(X, y, sample_weight)
         # A Python model's labels are known to the problem that met them, and to no other.
         earlier = whole.last() if task.problem.is_compiled else None

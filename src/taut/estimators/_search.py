@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from scipy import sparse
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -63,6 +64,7 @@ def fold_scores(
     options of the search.
     """
     X, y, sample_weight, groups = data
+    model = clone(model).set_params(n_jobs=1)  # the folds share the cores among them
     lambdas = np.geomspace(whole.lambdas[0], min(whole.lam_min, whole.lambdas[0]), search.n_lambdas)
     folds = list(check_cv(search.cv, y, classifier=is_classifier(model)).split(X, y, groups))
     if not folds:
@@ -94,7 +96,7 @@ def fold_scores(
             return path.scores
 
         # Threads: the kernels let go of Python's lock, and the data need no copies.
-        jobs = Parallel(n_jobs=workers, prefer="threads")(
+        jobs = Parallel(n_jobs=workers, require="sharedmem")(
             delayed(scores_of)(k, train, test) for k, (train, test) in enumerate(folds)
         )
     shown.close()
@@ -120,8 +122,10 @@ def take(data: Any, which: np.ndarray) -> Any:
     """Some of the examples, in the container they came in."""
     if isinstance(data, Columns):
         raise TypeError("Columns cannot be cut into folds; give a list of sentences")
-    if hasattr(data, "shape") or hasattr(data, "pointer"):  # arrays, matrices, Sequences
-        return data[which]
-    if hasattr(data, "iloc"):
+    if hasattr(data, "iloc"):  # pandas: rows by place, not by name
         return data.iloc[which]
+    if sparse.issparse(data):
+        return data.tocsr()[which]
+    if hasattr(data, "shape") or hasattr(data, "pointer"):  # arrays, Sequences
+        return data[which]
     return [data[i] for i in which]

@@ -3,6 +3,10 @@
 What they have in common is in :class:`taut.estimators._path_cv.PathCV`.
 """
 
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
 from taut.estimators._path_cv import PathCV
 from taut.estimators.chain import ChainSVM
 from taut.estimators.graph import GraphSVM
@@ -16,7 +20,7 @@ COMMON = """
     the model is trained with it on all examples.
 
     Parameters are those of :class:`taut.{svm}`, less C and what concerns a single run (warm_start,
-    callback, checkpoint, checkpoint_seconds, resume), and
+    callback, checkpoint, checkpoint_seconds, resume, patience), and
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ COMMON = """
     best_score_ : the mean score there
     lambdas_, Cs_ : where scores were taken
     scores_ : (n_lambdas, n_folds)
-    path_ : :class:`taut.RegularizationPath` of all the data, down to ``lam_``
+    path_ : :class:`taut.RegularizationPath` of all the data, down to ``lam_`` if time allowed
     and those of the SVM
 
     Examples
@@ -63,6 +67,11 @@ class ChainSVMCV(PathCV, ChainSVM):  # type: ignore[misc]  # folds take the plac
     ((20, 3), True)
     """
     )
+
+    def partial_fit(self, *args: Any, **options: Any) -> "ChainSVMCV":
+        """Add sequences and go on with the C that ``fit`` has chosen."""
+        check_is_fitted(self)
+        return super().partial_fit(*args, **options)  # type: ignore[return-value]
 
 
 class MulticlassSVMCV(PathCV, MulticlassSVM):

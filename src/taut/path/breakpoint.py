@@ -34,9 +34,5 @@ class Breakpoint(NamedTuple):
 
 
 TABLE = np.dtype(
-    [
-        (name, "i8" if kind is int else "f8")
-        for name, kind in Breakpoint.__annotations__.items()
-        if name != "u"
-    ]
+    [(name, "i8" if kind is int else "f8") for name, kind in Breakpoint.__annotations__.items()]
 )

@@ -22,7 +22,7 @@ from taut.solvers.resume import restore
 
 FORMAT = "taut path 1"
 # What a walk is about to do, as plain numbers.
-COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked")
+COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked", "has_arrived")
 NUMBERS = ("lam", "lam_min", "seconds")
 
 
@@ -141,8 +141,17 @@ class PathCheckpoint:
         table = arrays.get(name)
         if table is None or table.dtype != TABLE or table.ndim != 1:
             raise self._damaged(f"array {name}")
-        if name == "points" and not (len(table) and np.all(np.diff(table["lam"]) < 0)):
-            raise self._damaged("its lambdas do not decrease")
+        lam = table["lam"]
+        finite = [field for field in TABLE.names or () if field not in ("lam", "score", "distance")]
+        sound = all(np.all(np.isfinite(table[field])) for field in finite) and np.all(lam > 0)
+        if name == "points":
+            sound = sound and len(lam) > 0 and np.isinf(lam[0]) and np.all(np.isfinite(lam[1:]))
+            sound = sound and np.all(np.diff(lam) < 0) and np.all(np.isfinite(table["distance"]))
+        solved = table[np.isfinite(lam)]
+        gap = solved["hinge"] + solved["lam"] * solved["product"] - solved["loss"]
+        scale = 1e-6 * (1.0 + np.abs(solved["hinge"]) + np.abs(solved["loss"]))
+        if not (sound and np.all(np.abs(gap - solved["gap"]) <= scale)):
+            raise self._damaged(f"the numbers of array {name} do not belong together")
         return [Breakpoint(*row.tolist()) for row in table]
 
     def _restore_storage(

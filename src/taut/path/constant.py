@@ -15,9 +15,8 @@ stopping test is the wrong way round.
 import numpy as np
 
 from taut._compile import compiled, in_mode
-from taut.path.linear import between
 from taut.path.pieces import largest_linear_gap, reach_of_constant
-from taut.path.start import begin
+from taut.path.start import between
 from taut.path.walk import Solved, Walk
 from taut.problem import add_loss, block_value, scores
 from taut.solvers.sampling import set_all_gaps
@@ -28,45 +27,38 @@ HEURISTIC_KAPPA = 0.7
 
 
 class ConstantWalk(Walk):
-    def begin(self) -> None:
-        start = begin(self.run)
-        self.points.append(start.limit)
-        if self.lam_min is None:
-            self.lam_min = start.lam_min
-        self.go_to(max(start.slope / self.target, self.lam_min), 1.0)
+    def compile(self) -> None:
+        super().compile()
+        if self.run.is_compiled:
+            self._averages_into(np.zeros(0))
 
     def reach(self) -> float:
         return reach_of_constant(self.points[-1], self.eps)
 
     def arrive(self, solved: Solved) -> None:
         first = len(self.points) == 1
-        if first and largest_linear_gap(self.points[0], self.after(solved)) > self.eps:
+        if not first or largest_linear_gap(self.points[0], self.after(solved)) <= self.eps:
+            self.accept(solved)
+
+    def set_out(self) -> None:
+        if len(self.points) == 1:
             self.go_to(between(np.inf, self.lam), 1.0)
             return
-        self.accept(solved)
-        if self.end > 0.0:  # below lam_min, too: the user may want to go on later
-            rho = self.end / self.lam
-            averages = self.run.importance * self._block_averages() / self.run.n
-            gaps = self._block_gaps() + (1.0 - rho) * np.maximum(averages, 0.0)
-            self.go_to(self.end, rho)
-            set_all_gaps(self.run.state.sampler.tree, gaps)
-            self.run.state.total[GLOBAL_GAP] = gaps.sum()
-
-    def _block_averages(self) -> np.ndarray:
-        """sum_y alpha_i(y) H_i(y; w): the last certificate was of these weights."""
-        return self.run.oracle.mean
-
-    def _block_gaps(self) -> np.ndarray:
+        rho = self.end / self.lam
+        averages = self.run.importance * self._averages_into(np.zeros(self.run.n)) / self.run.n
         tree = self.run.state.sampler.tree
-        return tree[tree.size // 2 :][: self.run.n]
+        gaps = tree[tree.size // 2 :][: self.run.n] + (1.0 - rho) * np.maximum(averages, 0.0)
+        self.go_to(self.end, rho)
+        set_all_gaps(tree, gaps)
+        self.run.state.total[GLOBAL_GAP] = gaps.sum()
+
+    def _averages_into(self, averages: np.ndarray) -> np.ndarray:
+        problem, state = self.run.problem, self.run.state
+        in_mode(block_averages, problem)(problem, state.w, state.mu, state.work, averages)
+        return averages
 
 
 class HeuristicWalk(ConstantWalk):
-    def compile(self) -> None:
-        super().compile()
-        if self.run.is_compiled:
-            self._averages_into(np.zeros(0))
-
     def is_time_to_look(self) -> bool:
         return True
 
@@ -80,14 +72,6 @@ class HeuristicWalk(ConstantWalk):
         loss = float(self.run.importance @ state.ell) / self.run.n
         average = loss - self.lam * float(state.v @ state.w)
         return self.solved(gap, average + gap)
-
-    def _block_averages(self) -> np.ndarray:
-        return self._averages_into(np.zeros(self.run.n))
-
-    def _averages_into(self, averages: np.ndarray) -> np.ndarray:
-        problem, state = self.run.problem, self.run.state
-        in_mode(block_averages, problem)(problem, state.w, state.mu, state.work, averages)
-        return averages
 
 
 @compiled

@@ -23,12 +23,13 @@ class GridWalk(Walk):
     def __init__(
         self,
         run: Run,
+        worst: np.ndarray,
         new_run: Callable[[], Run],
         lambdas: np.ndarray,
         warm_start: str | None,
         **options: Any,
     ):
-        super().__init__(run, lam_min=float(lambdas[-1]), **options)
+        super().__init__(run, worst, kappa=1.0, lam_min=float(lambdas[-1]), **options)
         self.new_run, self.lambdas, self.warm_start = new_run, lambdas, warm_start
 
     def about(self) -> dict[str, Any]:
@@ -42,13 +43,10 @@ class GridWalk(Walk):
     def _begin_cold(self, lam: float) -> float:
         """Set a new run to lambda, at the truth, with the gaps it has there; returns its hinge."""
         run = self.run
-        self.lam, run.C = lam, 1.0 / (lam * run.n)
-        certificate = run.first_certificate(run.worst_losses(cold=True), cold=True)
-        self.arrived_at = self.certified_at = run.steps
-        self.calls_then = run.oracle_calls
-        self.has_looked = False
-        w = run.state.w
-        return certificate.primal - 0.5 * lam * float(w @ w)
+        run.C = 1.0 / (lam * run.n)
+        certificate = run.first_certificate(self.worst, cold=True)
+        self.is_at(lam)
+        return certificate.primal - 0.5 * lam * float(run.state.w @ run.state.w)
 
     @property
     def certifies_first(self) -> bool:
@@ -60,10 +58,9 @@ class GridWalk(Walk):
 
     def arrive(self, solved: Solved) -> None:
         self.accept(solved)
-        done = len(self.points) - 1
-        if done == len(self.lambdas):
-            return
-        lam = float(self.lambdas[done])
+
+    def set_out(self) -> None:
+        lam = float(self.lambdas[len(self.points) - 1])
         if self.warm_start is None:
             self.calls_before += self.run.oracle_calls
             self.run = self.new_run()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Journey:
         walk, shown = self.walk, self.shown
         begun = time.perf_counter()
         walk.begun = begun - walk.seconds
-        with _interruptible(interrupt) as stop:
+        with _interruptible(interrupt) as stop, closing(shown):
             if not walk.points:
                 walk.begin()
             status = None
@@ -50,7 +50,6 @@ class Journey:
                 if self.checkpoint is not None and (status is not None or self.checkpoint.is_due()):
                     self.checkpoint.save(walk)
                 shown.line(walk)
-        shown.close()
         return status
 
     def _tell(self, callback: Callback, seen: int) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from taut.path.multiple import best_multiple
 from taut.path.pieces import bulge, constant_gap, largest_linear_gap
-from taut.path.start import begin
+from taut.path.start import between
 from taut.path.walk import Solved, Walk
 
 # The gap to solve to, as a part of eps.
@@ -30,22 +30,6 @@ SPARE = 0.3
 
 
 class LinearWalk(Walk):
-    def begin(self) -> None:
-        start = begin(self.run)
-        self.points.append(start.limit)
-        if self.lam_min is None:
-            self.lam_min = start.lam_min
-        self._solve_at(max(start.slope / self.target, self.lam_min), 1.0)
-
-    def _solve_at(self, lam: float, shrink: float | None = None) -> None:
-        self.go_to(lam, best_multiple(self.run, lam) if shrink is None else shrink)
-
-    def aim_at(self, lam_min: float) -> None:
-        super().aim_at(lam_min)
-        untouched = not (self.ahead or self.has_looked)
-        if untouched and self.lam < lam_min < self.end:  # the next lambda had been chosen already
-            self._solve_at(lam_min)
-
     @property
     def certifies_first(self) -> bool:
         """The gaps at another lambda are worth a pass: steps are drawn, and sweeps end, by them."""
@@ -57,15 +41,19 @@ class LinearWalk(Walk):
 
     def arrive(self, solved: Solved) -> None:
         self.ahead.append(solved)
-        while self.ahead:
-            piece = self.points[-1], self.after(self.ahead[-1])
-            if largest_linear_gap(*piece) > self.eps:
-                self._solve_at(between(piece[0].lam, piece[1].lam))
-                return
+        while self.ahead and self._bound_to(self.ahead[-1]) <= self.eps:
             self.accept(self.ahead.pop())
-        if self.end > 0.0:  # at lam_min already, too: the user may want to go on later
-            lam = self.points[-1].lam / self._ratio()
-            self._solve_at(max(lam, self.lam_min) if self.end > self.lam_min else lam)
+
+    def _bound_to(self, solved: Solved) -> float:
+        return largest_linear_gap(self.points[-1], self.after(solved))
+
+    def set_out(self) -> None:
+        here = self.points[-1].lam
+        if self.ahead:
+            lam = between(here, self.ahead[-1].point.lam)
+        else:
+            lam = max(here / self._ratio(), self.lam_min)
+        self.go_to(lam, best_multiple(self.run, lam))
 
     def _ratio(self) -> float:
         """How far the next piece may go, from the bulge of the last."""
@@ -77,8 +65,3 @@ class LinearWalk(Walk):
         room = self.eps - (1.0 - SPARE) * self.target
         change = CAUTION * math.sqrt(room / height) if height > 0 else FASTEST
         return min(math.exp(length * float(np.clip(change, SLOWEST, FASTEST))), LONGEST)
-
-
-def between(lam_a: float, lam_b: float) -> float:
-    """Halfway in log lambda; on the way from infinity, a good deal larger."""
-    return math.sqrt(lam_a * lam_b) if math.isfinite(lam_a) else 8.0 * lam_b

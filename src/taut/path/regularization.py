@@ -5,27 +5,26 @@ from typing import Any
 
 import numpy as np
 
+from taut.path.checks import (
+    check_accuracy,
+    check_limits,
+    checked_eps,
+    checked_kappa,
+    checked_lam_min,
+    checked_lambdas,
+)
 from taut.path.constant import HEURISTIC_KAPPA, ConstantWalk, HeuristicWalk
 from taut.path.constant import KAPPA as CONSTANT_KAPPA
 from taut.path.grid import WARM_STARTS, GridWalk
 from taut.path.journey import Callback, Journey
 from taut.path.linear import KAPPA, LinearWalk
-from taut.path.result import (
-    CONSTANT,
-    GRID,
-    HEURISTIC,
-    LINEAR,
-    RegularizationPath,
-    check_limits,
-    checked_lam_min,
-)
+from taut.path.result import CONSTANT, GRID, HEURISTIC, LINEAR, RegularizationPath
 from taut.path.scoring import Scorer
 from taut.path.storage import new_storage
 from taut.path.task import Task
-from taut.path.validation import Score, Validation, checked_lambdas
+from taut.path.validation import Score, Validation
 from taut.path.walk import Walk
 from taut.solvers.bounds import Bounds
-from taut.solvers.checks import is_number
 
 METHODS: dict[str, tuple[type[Walk], float]] = {
     LINEAR: (LinearWalk, KAPPA),
@@ -108,7 +107,7 @@ def regularization_path(
     >>> path.estimator(C=0.1).score(X, y) > 0.9
     True
     """
-    check_limits(max_passes, time_limit)
+    check_limits(max_passes, time_limit, callback)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
@@ -138,18 +137,17 @@ def new_path(
     max_passes: float = 1000,
 ) -> RegularizationPath:
     """A path on which no step has been taken."""
-    eps = _checked_eps(eps)
     if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
-    lam_min = None if lam_min is None else checked_lam_min(lam_min)
-    kind, default = METHODS[method]
-    if kappa is not None and not (is_number(kappa) and 0 < kappa < 1):
-        raise ValueError(f"kappa={kappa!r}; a number between 0 and 1 is expected")
-    part = float(default if kappa is None else kappa)
-    run, scale = task.first_run()
-    target = part * eps * scale
-    walk = kind(run, eps=eps * scale, target=target, lam_min=lam_min, max_passes=max_passes)
-    return _path_of(walk, task, method, eps, scale, validation, keep_weights)
+    kind, usual = METHODS[method]
+    how: dict[str, Any] = {
+        "eps": checked_eps(eps),
+        "kappa": checked_kappa(usual if kappa is None else kappa),
+        "lam_min": None if lam_min is None else checked_lam_min(lam_min),
+        "max_passes": max_passes,
+    }
+    walk = kind(*task.first_run(), **how)
+    return _path_of(walk, task, method, float(eps), validation, keep_weights)
 
 
 def regularization_grid(
@@ -193,17 +191,15 @@ def regularization_grid(
     if warm_start not in WARM_STARTS:
         raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
     values = np.unique(checked_lambdas(lambdas, "lambdas"))[::-1]
-    eps = _checked_eps(eps)
-    check_limits(max_passes, time_limit)
+    check_limits(max_passes, time_limit, callback)
     task = Task(
         problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    run, scale = task.first_run()
-    accuracy = {"eps": eps * scale, "target": eps * scale}
-    walk = GridWalk(run, task.new_run, values, warm_start, max_passes=max_passes, **accuracy)
-    validation = task.validation(validate, scoring)
-    path = _path_of(walk, task, GRID, eps, scale, validation, keep_weights)
+    run, worst = task.first_run()
+    how = {"eps": checked_eps(eps), "max_passes": max_passes}
+    walk = GridWalk(run, worst, task.new_run, values, warm_start, **how)
+    path = _path_of(walk, task, GRID, eps, task.validation(validate, scoring), keep_weights)
     return _set_out(path, checkpoint, checkpoint_seconds, resume, time_limit, callback)
 
 
@@ -212,14 +208,14 @@ def _path_of(
     task: Task,
     method: str,
     eps: float,
-    scale: float,
     validation: Validation | None,
     keep_weights: bool,
 ) -> RegularizationPath:
+    check_accuracy(task.problem, walk.target, eps)
     walk.validation = validation
     walk.storage = new_storage(walk.run) if keep_weights else None
     task.compile(walk)
-    return RegularizationPath(Journey(walk, task.progress), task, method, eps, scale)
+    return RegularizationPath(Journey(walk, task.progress), task, method, eps)
 
 
 def _set_out(
@@ -235,12 +231,3 @@ def _set_out(
     if checkpoint is not None:
         path._keep_checkpoint(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, callback=callback)
-
-
-def _checked_eps(eps: Any) -> float:
-    if not (is_number(eps) and 0 < eps < 1):
-        raise ValueError(
-            f"eps={eps!r}; a number between 0 and 1 is expected, the part of the objective at "
-            "w = 0 by which weights may miss the optimum"
-        )
-    return float(eps)

@@ -9,12 +9,13 @@ import numpy as np
 
 from taut.path.breakpoint import TABLE, Breakpoint
 from taut.path.checkpoint import PathCheckpoint
+from taut.path.checks import check_limits, checked_lam_min
 from taut.path.journey import Callback, Journey
 from taut.path.pieces import constant_gap, largest_linear_gap, linear_gap, place
 from taut.path.plots import plot_path
 from taut.path.report import summary, table
 from taut.path.task import Task
-from taut.path.validation import mixed
+from taut.path.validation import Score, Validation, mixed
 from taut.path.walk import PathStatus
 from taut.solvers.certificate import OraclePass
 from taut.solvers.checks import is_number
@@ -48,9 +49,9 @@ class RegularizationPath:
     method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
-    def __init__(self, journey: Journey, task: Task, method: str, eps: float, scale: float):
+    def __init__(self, journey: Journey, task: Task, method: str, eps: float):
         self._journey, self._walk, self._task = journey, journey.walk, task
-        self.method, self.eps, self.scale = method, eps, scale
+        self.method, self.eps, self.scale = method, eps, journey.walk.scale
         self.status: PathStatus | None = None
         self._recomputed: list[Breakpoint] | None = None
 
@@ -64,6 +65,10 @@ class RegularizationPath:
         self._journey.checkpoint = PathCheckpoint(file, every_seconds, walk, about)
         if resume:
             self._journey.checkpoint.load(walk)
+
+    def score_at(self, lambdas: Any, score: Score) -> None:
+        """From now on score the weights at these lambdas, as far as they are still to come."""
+        self._walk.validation = Validation(score, lambdas)
 
     def _show(self, progress: Any) -> None:
         """Have another object show the progress."""
@@ -146,7 +151,9 @@ class RegularizationPath:
         i, between = self._piece(lam)
         if not between:
             return self._stored(i).copy()
-        return mixed(self._points[i - 1 : i + 1], (self._stored(i - 1), self._stored(i)), lam)
+        w = mixed(self._points[i - 1 : i + 1], (self._stored(i - 1), self._stored(i)), lam)
+        state = self._walk.run.state  # rounding may have left the bounds
+        return np.clip(w, state.lower, state.upper) if state.lower.size else w
 
     def bound(self, lam: float | None = None, *, C: float | None = None) -> float:
         """A proved bound on how far the weights there are from the optimum of the objective."""
@@ -164,11 +171,12 @@ class RegularizationPath:
     def solution(self, lam: float | None = None, *, C: float | None = None) -> Solution:
         """The weights at a lambda (or C) with their certificate, as ``taut.solve`` returns it.
 
-        ``primal`` is the objective or an upper bound on it, and ``gap`` is ``bound(lam)``.
+        ``primal`` is the objective or an upper bound on it, and ``gap`` is ``bound(lam)``; of a
+        heuristic path they are NaN until ``true_gaps()`` has been called.
         """
         lam = self._checked(lam, C)
         w, run = self.weights(lam), self._walk.run
-        primal = 0.5 * lam * float(w @ w) + self._hinge(lam)
+        primal = 0.5 * lam * float(w @ w) + self._hinge(lam) if self.is_proved else np.nan
         gap = self.bound(lam) if self.is_proved else np.nan
         return Solution(
             w=w,
@@ -282,11 +290,11 @@ class RegularizationPath:
     ) -> "RegularizationPath":
         """Go on after an interruption, or to a smaller lambda; returns itself."""
         walk = self._walk
-        check_limits(max_passes, time_limit)
+        check_limits(max_passes, time_limit, callback)
         if lam_min is not None:
             if self.method == GRID:
                 raise ValueError("a grid has no values to go on to; make another one")
-            walk.aim_at(checked_lam_min(lam_min))
+            walk.lam_min = checked_lam_min(lam_min)
         if max_passes is not None:
             walk.max_passes = max_passes
         self._recomputed = None
@@ -322,16 +330,3 @@ class RegularizationPath:
 
     def __str__(self) -> str:
         return summary(self)
-
-
-def checked_lam_min(lam_min: Any) -> float:
-    if not (is_number(lam_min) and 0 < lam_min < np.inf):
-        raise ValueError(f"lam_min={lam_min!r}; a positive number is expected (C = 1/(lambda n))")
-    return float(lam_min)
-
-
-def check_limits(max_passes: Any, time_limit: Any) -> None:
-    if max_passes is not None and not (is_number(max_passes) and max_passes > 0):
-        raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
-    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
-        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")

@@ -8,6 +8,7 @@ clipped, which is right for bounds in {0, -inf, inf}; for others the number is a
 the walk goes back to a larger lambda if its first piece turns out too long.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,34 +30,50 @@ BESIDE_LOSS = 1e9
 MOST_FITTED = 1000.0
 
 
+def between(lam_a: float, lam_b: float) -> float:
+    """Halfway in log lambda; on the way from infinity, a good deal larger."""
+    return math.sqrt(lam_a * lam_b) if math.isfinite(lam_a) else 8.0 * lam_b
+
+
 class Start(NamedTuple):
     limit: Breakpoint  # at infinite lambda
     slope: float  # the gap at lambda is at most slope / lambda
     lam_min: float  # a good place to end
 
 
-def begin(run: Run) -> Start:
-    """Move all blocks of a run that is at the truth to the oracle's answers at clip(0)."""
+def begin(run: Run, scale: float) -> Start:
+    """Move all blocks of a run that is at the truth to the oracle's answers at clip(0).
+
+    ``scale`` is the objective at w = 0.
+    """
+    at_zero = run.state.w.copy()
     hinge = _jump(run)
     state, importance, n = run.state, run.importance, run.n
-    loss = float(importance @ state.ell) / n
-    w = state.w
-    limit = Breakpoint(np.inf, 0.0, hinge, loss, norm=float(w @ w), product=0.0, distance=0.0)
+    limit = Breakpoint(
+        lam=np.inf,
+        gap=0.0,
+        hinge=hinge,
+        loss=float(importance @ state.ell) / n,
+        norm=float(at_zero @ at_zero),
+        product=0.0,
+        distance=0.0,
+    )
     run.C = 1.0 / n
     run.rebuild()
-    psi, weights = state.v, state.w
-    steepness = float(psi @ weights)
+    psi = state.v
+    direction = psi if np.any(at_zero) else state.w
+    steepness = float(psi @ direction)
     theta = 0.0
     if steepness > 0:
-        large = BESIDE_LOSS * loss / steepness
-        run.oracle.run(large * weights, state.mu)
+        large = BESIDE_LOSS * scale / steepness
+        run.oracle.run(large * direction, state.mu)
         state.count[ORACLE_CALLS] += n
         theta = float(importance @ run.oracle.best) / (large * n)
     norms = np.zeros(n)
     in_mode(squared_norms, run.problem)(run.problem, state, norms)
     mean_norm = float(importance @ norms) / n
     # Without features w = clip(0) everywhere, and any place to end is as good as another.
-    lam_min = mean_norm / (MOST_FITTED * n * loss) if mean_norm > 0 else 1.0
+    lam_min = mean_norm / (MOST_FITTED * n * scale) if mean_norm > 0 else 1.0
     return Start(limit, steepness + theta, lam_min)
 
 

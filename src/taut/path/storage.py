@@ -17,10 +17,10 @@ from taut.problem import add_corner, begin_change, length, project, true_label, 
 
 
 class Storage(ABC):
-    """Exact weights of breakpoint 0, 1, ...; the last ones asked for are remembered."""
+    """Exact weights of breakpoint 0, 1, ...; the last two asked for are remembered."""
 
     def __init__(self) -> None:
-        self._latest: tuple[int, np.ndarray] | None = None
+        self._latest: dict[int, np.ndarray] = {}
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -40,9 +40,10 @@ class Storage(ABC):
 
     def weights(self, j: int) -> np.ndarray:
         """Like ``rebuilt``, not to be changed."""
-        if self._latest is None or self._latest[0] != j:
-            self._latest = j, self.rebuilt(j)
-        return self._latest[1]
+        if j not in self._latest:
+            latest = list(self._latest.items())[-1:]
+            self._latest = dict([*latest, (j, self.rebuilt(j))])
+        return self._latest[j]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For a checkpoint; ``restore`` takes them back."""
@@ -65,7 +66,7 @@ class Storage(ABC):
 
 
 class Weights(Storage):
-    """The weights that changed since the breakpoint before."""
+    """The weights that changed since the breakpoint before: few, if many attributes are rare."""
 
     def __init__(self, run: Any):
         super().__init__()
@@ -192,7 +193,7 @@ class Labellings(Storage):
 
 
 def new_storage(run: Any) -> Storage:
-    """Whichever is smaller, labellings where there is a choice."""
+    """Labellings, where the solver keeps them and they are shorter than the weights."""
     has_labellings = run.solver.keeps_alpha and run.is_compiled
     return (
         Labellings(run) if has_labellings and run.lengths.sum() < run.problem.dim else Weights(run)

@@ -42,6 +42,10 @@ class Task:
             if "C" not in model.get_params(deep=False):
                 name = type(model).__name__
                 raise TypeError(f"{name} chooses C itself; paths are of {name.removesuffix('CV')}")
+            if model._solver_options().get("temperature"):
+                raise TypeError(
+                    f"paths are of SVMs; {type(model).__name__} is a CRF: fit it at each C"
+                )
             self.copy = clone(model).set_params(warm_start=False)
             _check_linear_slacks(self.copy)
             self.problem, _, self.complete, _ = self.copy._prepare(X, y, sample_weight)
@@ -78,14 +82,13 @@ class Task:
             n_threads=self.n_threads,
         )
 
-    def first_run(self) -> tuple[Run, float]:
-        """A run that is ready to go, and the objective at w = 0."""
+    def first_run(self) -> tuple[Run, np.ndarray]:
+        """A run that is ready to go, and the objective at w = 0, example by example."""
         run = self.new_run()
         self.compile(run)
         worst = run.worst_losses(cold=True)
-        scale = float(run.importance @ worst) / run.n
-        check_scale(scale)
-        return run, scale
+        check_scale(float(run.importance @ worst) / run.n)
+        return run, worst
 
     def compile(self, what: Any) -> None:
         """A run or a walk; if it takes long, the user is told why."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from taut.path.breakpoint import Breakpoint
+from taut.path.checks import checked_lambdas
 from taut.path.pieces import place
 
 Score = Callable[[np.ndarray], float]
@@ -49,17 +50,6 @@ class Validation:
         if np.isnan(score):
             raise ValueError("the score on held-out data is not a number")
         return score
-
-
-def checked_lambdas(lambdas: Any, name: str) -> np.ndarray:
-    """An array of lambdas, in the order they were given."""
-    try:
-        values = np.asarray(lambdas, np.float64)
-    except (TypeError, ValueError):
-        values = np.zeros(0)
-    if values.ndim != 1 or not values.size or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(f"{name}={lambdas!r}; a list of positive numbers is expected")
-    return values
 
 
 def mixed(points: Sequence[Breakpoint], weights: tuple, lam: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The walk along lambda: passes, certificates, interruption, time limits, progress, checkpoints.
+"""The walk along lambda: passes and certificates, from one breakpoint to the next.
 
 What kind of path it is decides where the walk goes next (``linear``, ``constant``, ``grid``). All
 that a walk knows is in its attributes, and it stops only between its steps: going on after Ctrl-C,
@@ -14,7 +14,7 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.path.breakpoint import Breakpoint
-from taut.path.start import squared_norms
+from taut.path.start import begin, squared_norms
 from taut.path.storage import Storage
 from taut.path.validation import Validation
 from taut.solvers.run import Run, shrink_toward_truth
@@ -54,13 +54,26 @@ class Solved(NamedTuple):
 
 
 class Walk(ABC):
-    """``eps`` and ``target`` are absolute: the gap promised, and the gap to solve to."""
+    """``eps`` is a part of the objective at w = 0, ``kappa`` the part of it to solve to.
+
+    ``worst`` are the values of that objective example by example.
+    """
 
     def __init__(
-        self, run: Run, *, eps: float, target: float, lam_min: float | None, max_passes: float
+        self,
+        run: Run,
+        worst: np.ndarray,
+        *,
+        eps: float,
+        kappa: float,
+        lam_min: float | None,
+        max_passes: float,
     ):
-        self.run = run
-        self.eps, self.target, self.max_passes = eps, target, max_passes
+        self.run, self.worst = run, worst
+        self.scale = float(run.importance @ worst) / run.n
+        self.eps = eps * self.scale  # the gap promised
+        self.target = kappa * self.eps  # the gap to solve to
+        self.max_passes = max_passes
         self.lam_min: Any = lam_min  # None: chosen by the data when the walk begins
         self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
         self.ahead: list[Solved] = []  # solved, not yet part of the path; the nearest is last
@@ -71,6 +84,7 @@ class Walk(ABC):
         self.lam = np.inf  # where the run is now
         self.arrived_at = 0  # step at which it came there
         self.has_looked = False  # whether at its gap, since then
+        self.has_arrived = False  # whether it was small enough
         self.certified_at = 0  # step and oracle call of the last certificate
         self.calls_then = 0
         self.calls_before = 0  # of runs that were given up
@@ -79,13 +93,21 @@ class Walk(ABC):
 
     # --- what kinds of path decide ------------------------------------------------------------
 
-    @abstractmethod
     def begin(self) -> None:
         """The first point, and where to go first."""
+        start = begin(self.run, self.scale)
+        self.points.append(start.limit)
+        if self.lam_min is None:
+            self.lam_min = start.lam_min
+        self.go_to(max(start.slope / self.target, self.lam_min), 1.0)
 
     @abstractmethod
     def arrive(self, solved: Solved) -> None:
-        """The gap at ``lam`` is at most the target: accept points, choose where to go next."""
+        """The gap at ``lam`` is at most the target: accept it, or put it aside."""
+
+    @abstractmethod
+    def set_out(self) -> None:
+        """Go to where the next point should be."""
 
     @abstractmethod
     def reach(self) -> float:
@@ -94,10 +116,6 @@ class Walk(ABC):
     def about(self) -> dict[str, Any]:
         """What a checkpoint must agree about, beside the accuracy."""
         return {}
-
-    def aim_at(self, lam_min: float) -> None:
-        """End somewhere else."""
-        self.lam_min = lam_min
 
     # --- walking ------------------------------------------------------------------------------
 
@@ -113,6 +131,8 @@ class Walk(ABC):
         """A slice of a pass; at its end perhaps a certificate, and what follows from it."""
         if self.end <= self.lam_min:
             return PathStatus.TO_LAM_MIN if self.end > 0 else PathStatus.TO_ZERO
+        if self.has_arrived:
+            self.set_out()
         run, n = self.run, self.run.n
         if self.has_looked or not self.certifies_first:
             size = n if run.is_compiled and n <= SMALL_PASS else -(-n // SLICES)
@@ -124,6 +144,7 @@ class Walk(ABC):
         solved = self.look()
         self.has_looked = True
         if solved is not None:
+            self.has_arrived = True
             self.arrive(solved)
         elif run.steps - self.arrived_at >= self.max_passes * n:
             return PathStatus.MAX_PASSES
@@ -199,8 +220,11 @@ class Walk(ABC):
 
     def go_to(self, lam: float, shrink: float) -> None:
         """Go on at another lambda with this multiple of the dual point."""
-        self.lam = lam
         self.run.change_C(1.0 / (lam * self.run.n), shrink)
+        self.is_at(lam)
+
+    def is_at(self, lam: float) -> None:
+        self.lam = lam
         self.arrived_at = self.certified_at = self.run.steps
         self.calls_then = self.run.oracle_calls
-        self.has_looked = False
+        self.has_looked = self.has_arrived = False
