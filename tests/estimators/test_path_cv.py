@@ -51,7 +51,9 @@ def test_scores_are_those_of_the_paths_of_the_folds(fitted, table):
     X, y = table
     for k, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
         model = MulticlassSVM(random_state=0)
-        path = taut.regularization_path(model, X[train], y[train], lam_min=fitted.lambdas_[-1])
+        path = taut.regularization_path(
+            model, X[train], y[train], floor=1e-3, lam_min=fitted.lambdas_[-1]
+        )
         scores = [path.estimator(lam).score(X[test], y[test]) for lam in fitted.lambdas_]
         assert np.array_equal(fitted.scores_[:, k], scores)
 

@@ -160,7 +160,8 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
     ("change", "name"),
     [
         (dict(eps=0.05), "eps"),
-        (dict(kappa=0.5), "target"),
+        (dict(kappa=0.5), "kappa"),
+        (dict(floor=0.01), "floor"),
         (dict(method="constant"), "method"),
         (dict(solver=BCFW()), "solver"),
         (dict(bounds=(0.0, np.inf)), "bounds"),

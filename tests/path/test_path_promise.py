@@ -69,6 +69,17 @@ def test_linear_paths_are_within_eps(which, box, eps):
     assert_promise(path_of(which, box, eps=eps), reference(which, box))
 
 
+@pytest.mark.parametrize("box", BOUNDS)
+@pytest.mark.parametrize("which", CASES)
+def test_with_a_floor_they_are_within_eps_of_the_optimum_there(which, box):
+    eps, floor, of = 0.1, 1e-3, reference(which, box)
+    path = path_of(which, box, eps=eps, floor=floor)
+    for lam in LAMBDAS[LAMBDAS >= LAM_MIN]:
+        allowed = max(eps * of.optimum(lam), floor * path.scale)
+        excess = of.suboptimality(path.weights(lam), lam)
+        assert excess <= path.bound(lam) + PRECISE <= allowed + 2 * PRECISE + ROUNDING
+
+
 @pytest.mark.parametrize("eps", [0.3, 0.1])
 @pytest.mark.parametrize("box", BOUNDS)
 @pytest.mark.parametrize("which", CASES)

@@ -10,7 +10,8 @@ from taut.cli import say
 
 # The path is scored at so many lambdas: more of them cost tagging, not training.
 N_LAMBDAS = 40
-EPS = 0.1
+# Of the optimum at each lambda, and of the objective at w = 0.
+EPS, FLOOR = 0.1, 1e-3
 
 
 def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Namespace) -> float:
@@ -18,22 +19,30 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
     # With scikit-learn, whose import takes a second: not for those who give --C.
     from taut.path.regularization import new_path
     from taut.path.task import Task
+    from taut.path.walk import PathStatus
 
     progress = False if options.quiet else None
     task = Task(
         problem, None, None, seed=options.seed, n_threads=options.threads, progress=progress
     )
-    path = new_path(task, eps=EPS, keep_weights=False)
+    path = new_path(task, eps=EPS, floor=FLOOR, keep_weights=False)
     path.extend(callback=lambda first: True)  # which says where to look
     if len(path):
         path.score_at(np.geomspace(path.lambdas[0], path.lam_min, N_LAMBDAS), validate)
         path.extend(time_limit=options.time_limit)
+    if path.status is PathStatus.INTERRUPTED:
+        raise KeyboardInterrupt  # no model is better than one with a C from half a search
     if not len(path) or np.all(np.isnan(path.scores)):
         raise ValueError("the search was stopped before any C was scored; give it time, or --C")
-    best = int(np.nanargmax(path.scores))
-    C = 1.0 / (float(path.score_lambdas[best]) * path.n_examples)
+    C = path.best_C
+    stopped = path.end > path.lam_min
+    if stopped and path.best_lambda == path.score_lambdas[~np.isnan(path.scores)].min():
+        raise ValueError(
+            f"--time-limit ended the search for C at {C:.3g}, where scores on {options.dev} were "
+            "still rising; give it more time, or --C"
+        )
     if not options.quiet:
-        stopped = f"; it was stopped at lambda {path.end:.3g}" if path.end > path.lam_min else ""
-        seen = f"best of {np.sum(~np.isnan(path.scores))} along the path{stopped}"
-        say(f"note: C = {C:.4g} scores {path.scores[best]:.4f} on {options.dev}, {seen}")
+        until = f"; the search was stopped at lambda {path.end:.3g}" * stopped
+        best = np.nanmax(path.scores)
+        say(f"note: C = {C:.4g} scores {best:.4f} on {options.dev}, best along the path{until}")
     return C

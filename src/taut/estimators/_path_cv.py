@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from taut.estimators._search import fold_scores
+from taut.estimators._search import FLOOR, fold_scores
 from taut.path.regularization import new_path
 from taut.path.result import check_limits
 from taut.path.task import Task
@@ -89,7 +89,8 @@ class PathCV:
             **{name: getattr(self, name) for name in _parameters(self._base) if name != "C"}
         )
         task = Task(model, X, y, sample_weight, n_threads=self._n_threads(), progress=self.verbose)
-        whole = new_path(task, eps=self.eps, lam_min=self.lam_min, max_passes=self.max_passes)
+        how: dict[str, Any] = {"eps": self.eps, "floor": FLOOR, "max_passes": self.max_passes}
+        whole = new_path(task, lam_min=self.lam_min, **how)
         whole.extend(callback=lambda first: True)  # which says where to look
         if len(whole) == 0:
             raise ValueError(f"the path of all the data has no beginning: {whole}")

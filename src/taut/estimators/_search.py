@@ -15,6 +15,10 @@ from taut.path.task import Task
 from taut.solvers.interrupt import deferred_interrupt
 from taut.text import Columns
 
+# Where the training loss is small, weights within eps of the objective at w = 0 could be any: the
+# paths are as accurate there as fits with the usual tol.
+FLOOR = 1e-3
+
 
 class Found:
     """Scores at decreasing lambdas, (n_lambdas, n_folds), and the place of the best.
@@ -35,6 +39,9 @@ class Found:
         self.end = float(lambdas[~np.isnan(self.means)].min())
         self.best = chosen(scores[:, used], one_standard_error)
 
+    def _is_last(self, place: int) -> bool:
+        return bool(self.lambdas[place] == self.end)
+
     @property
     def doubts(self) -> str:
         """Why a better C may have been missed; nothing if none was."""
@@ -43,8 +50,12 @@ class Found:
                 "the search was stopped before the end of every fold's path (by time_limit, Ctrl-C "
                 f"or max_passes); C was chosen from {self.n_folds} of {self.scores.shape[1]} folds "
                 f"and lambdas down to {self.end:.3g}"
+                + ", where scores were still rising; give it more time"
+                * self._is_last(self.best)
             )
-        if self.best == len(self.lambdas) - 1:
+        if np.ptp(self.means) == 0:
+            return "every C scores the same on the folds, and the smallest was chosen"
+        if self._is_last(self.best):
             return (
                 f"the best C is the largest that was considered, that of lambda {self.end:.3g}; "
                 "a smaller lam_min might find a better one"
@@ -86,6 +97,7 @@ def fold_scores(
             path = new_path(
                 task,
                 eps=search.eps,
+                floor=FLOOR,
                 lam_min=float(lambdas[-1]),
                 validation=task.validation(held_out, search.scoring, lambdas),
                 keep_weights=False,

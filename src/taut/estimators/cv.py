@@ -15,9 +15,10 @@ from taut.estimators.multilabel import MultilabelSVM
 from taut.estimators.structured import StructuredSVM
 
 COMMON = """
-    For every fold a path of weights is computed that is proved within ``eps`` at every lambda =
-    1/(C n), and scored on the examples held out; the lambda with the best mean score is chosen, and
-    the model is trained with it on all examples.
+    For every fold a path of weights is computed, at every lambda = 1/(C n) proved to be within
+    ``eps`` times the optimum there (or a thousandth of the objective at w = 0), and scored on the
+    examples held out; the lambda with the best mean score is chosen, and the model is trained with
+    it on all examples.
 
     Parameters are those of :class:`taut.{svm}`, less C and what concerns a single run (warm_start,
     callback, checkpoint, checkpoint_seconds, resume, patience), and

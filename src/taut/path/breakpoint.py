@@ -28,6 +28,11 @@ class Breakpoint(NamedTuple):
         return 1.0 / self.lam
 
     @property
+    def dual(self) -> float:
+        """A lower bound on the optimum at lambda."""
+        return self.loss - self.lam * (self.product - 0.5 * self.norm)
+
+    @property
     def average(self) -> float:
         """1/n sum_i s_i sum_y alpha_i(y) H_i(y; w): what the hinge exceeds by the gap."""
         return self.hinge - self.gap

@@ -23,7 +23,7 @@ from taut.solvers.resume import restore
 FORMAT = "taut path 1"
 # What a walk is about to do, as plain numbers.
 COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked", "has_arrived")
-NUMBERS = ("lam", "lam_min", "seconds")
+NUMBERS = ("lam", "lam_min", "promised", "seconds")
 
 
 class PathCheckpoint:
@@ -84,7 +84,7 @@ class PathCheckpoint:
         except Exception as error:  # a damaged archive raises nearly anything
             raise self._damaged("it cannot be read") from error
         for name, expected in self.identity.items():
-            if header.get(name) != expected:
+            if name not in header or header[name] != expected:
                 raise ValueError(
                     f"{str(self.path)!r} is a checkpoint of another path: this one has another "
                     f"{name}; give another path, or resume=False to start anew"
@@ -109,6 +109,8 @@ class PathCheckpoint:
         lam, C = given["lam"], walk.run.C
         if not (lam > 0 and C > 0 and np.isclose(lam * C * walk.run.n, 1.0)):
             raise self._damaged("lambda and C do not belong together")
+        if not 0 < given["promised"] < np.inf:
+            raise self._damaged("the gap it promises")
         if len(numbers) != len(points) - 1 or len(numbers_ahead) != len(ahead):
             raise self._damaged("there are not as many weights as breakpoints")
         own_lam_min = walk.lam_min

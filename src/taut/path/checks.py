@@ -22,6 +22,19 @@ def checked_kappa(kappa: Any) -> float:
     return float(kappa)
 
 
+def checked_floor(floor: Any, is_linear: bool) -> float:
+    if not (is_number(floor) and 0 < floor < 1):
+        raise ValueError(
+            f"floor={floor!r}; a number between 0 and 1 is expected, a part of the objective at "
+            "w = 0, or None"
+        )
+    if not is_linear:
+        raise ValueError(
+            'floor= is for method="linear"; other methods have the same eps everywhere'
+        )
+    return float(floor)
+
+
 def checked_lam_min(lam_min: Any) -> float:
     if not (is_number(lam_min) and 0 < lam_min < np.inf):
         raise ValueError(f"lam_min={lam_min!r}; a positive number is expected (C = 1/(lambda n))")

@@ -33,11 +33,11 @@ class ConstantWalk(Walk):
             self._averages_into(np.zeros(0))
 
     def reach(self) -> float:
-        return reach_of_constant(self.points[-1], self.eps)
+        return reach_of_constant(self.points[-1], self.promised)
 
     def arrive(self, solved: Solved) -> None:
         first = len(self.points) == 1
-        if not first or largest_linear_gap(self.points[0], self.after(solved)) <= self.eps:
+        if not first or largest_linear_gap(self.points[0], self.after(solved)) <= self.promised:
             self.accept(solved)
 
     def set_out(self) -> None:

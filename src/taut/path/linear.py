@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from taut.path.breakpoint import Breakpoint
 from taut.path.multiple import best_multiple
 from taut.path.pieces import bulge, constant_gap, largest_linear_gap
 from taut.path.start import between
@@ -35,17 +36,25 @@ class LinearWalk(Walk):
         """The gaps at another lambda are worth a pass: steps are drawn, and sweeps end, by them."""
         return True
 
+    def allowed(self, point: Breakpoint) -> float:
+        """The gap that is allowed there; and before, since the optimum falls with lambda."""
+        if self.floor is None:
+            return self.promised
+        return max(self.part * point.dual, self.floor * self.scale)
+
     def reach(self) -> float:
         last = self.points[-1]
-        return 0.0 if constant_gap(last, 0.0) <= self.eps else last.lam
+        least = self.promised if self.floor is None else self.floor * self.scale
+        return 0.0 if constant_gap(last, 0.0) <= least else last.lam
 
     def arrive(self, solved: Solved) -> None:
         self.ahead.append(solved)
-        while self.ahead and self._bound_to(self.ahead[-1]) <= self.eps:
+        while self.ahead and self._is_within(self.ahead[-1]):
             self.accept(self.ahead.pop())
 
-    def _bound_to(self, solved: Solved) -> float:
-        return largest_linear_gap(self.points[-1], self.after(solved))
+    def _is_within(self, solved: Solved) -> bool:
+        bound = largest_linear_gap(self.points[-1], self.after(solved))
+        return bound <= self.allowed(solved.point)
 
     def set_out(self) -> None:
         here = self.points[-1].lam
@@ -62,6 +71,6 @@ class LinearWalk(Walk):
             return LONGEST
         length = math.log(a.lam / b.lam)
         height = 0.5 * bulge(a, b) / (a.u + b.u)  # in the middle, t = 1/2
-        room = self.eps - (1.0 - SPARE) * self.target
+        room = self.promised - (1.0 - SPARE) * self.target
         change = CAUTION * math.sqrt(room / height) if height > 0 else FASTEST
         return min(math.exp(length * float(np.clip(change, SLOWEST, FASTEST))), LONGEST)

@@ -56,7 +56,8 @@ def _gaps(axis: Any, path: Any) -> None:
         axis.plot(lambdas, bounds, "-", color="C0", lw=1, label="proved")
     name = "breakpoints" if path.is_proved else "estimated"
     axis.plot(path.lambdas, path.gaps / path.scale, ".", color="C0", label=name)
-    axis.axhline(path.eps, color="0.5", ls="--", lw=1, label="eps")
+    if path.floor is None:
+        axis.axhline(path.eps, color="0.5", ls="--", lw=1, label="eps")
     axis.set_ylabel("gap / objective at w = 0")
     axis.set_ylim(bottom=0)
     axis.legend()

@@ -9,6 +9,7 @@ from taut.path.checks import (
     check_accuracy,
     check_limits,
     checked_eps,
+    checked_floor,
     checked_kappa,
     checked_lam_min,
     checked_lambdas,
@@ -43,6 +44,7 @@ def regularization_path(
     lam_min: float | None = None,
     method: str = LINEAR,
     kappa: float | None = None,
+    floor: float | None = None,
     solver: Any = None,
     bounds: Bounds | None = None,
     validate: Score | tuple[Any, Any] | None = None,
@@ -79,6 +81,10 @@ def regularization_path(
         "heuristic" is that without asking the oracle whether the gaps are right: no guarantee.
     kappa : float or None
         The part of eps that is solved to at each breakpoint; 0.8 (linear), 0.9 (constant), 0.7.
+    floor : float or None
+        With a floor, such as 0.001, ``eps`` is a part of the optimum at each lambda instead, but
+        never less than ``floor`` times the objective at w = 0: more accurate where the training
+        loss is small. For the linear method.
     solver : None, str or BCFW
     bounds : (lower, upper) or None
     validate : function of the weights, pair (X, y) of held-out data for an estimator, or None
@@ -118,6 +124,7 @@ def regularization_path(
         lam_min=lam_min,
         method=method,
         kappa=kappa,
+        floor=floor,
         validation=task.validation(validate, scoring, validate_at),
         keep_weights=keep_weights,
         max_passes=max_passes,
@@ -132,6 +139,7 @@ def new_path(
     lam_min: float | None = None,
     method: str = LINEAR,
     kappa: float | None = None,
+    floor: float | None = None,
     validation: Validation | None = None,
     keep_weights: bool = True,
     max_passes: float = 1000,
@@ -145,6 +153,7 @@ def new_path(
         "kappa": checked_kappa(usual if kappa is None else kappa),
         "lam_min": None if lam_min is None else checked_lam_min(lam_min),
         "max_passes": max_passes,
+        "floor": None if floor is None else checked_floor(floor, method == LINEAR),
     }
     walk = kind(*task.first_run(), **how)
     return _path_of(walk, task, method, float(eps), validation, keep_weights)
@@ -211,7 +220,8 @@ def _path_of(
     validation: Validation | None,
     keep_weights: bool,
 ) -> RegularizationPath:
-    check_accuracy(task.problem, walk.target, eps)
+    least = walk.target if walk.floor is None else walk.kappa * walk.floor * walk.scale
+    check_accuracy(task.problem, least, eps)
     walk.validation = validation
     walk.storage = new_storage(walk.run) if keep_weights else None
     task.compile(walk)

@@ -36,6 +36,11 @@ def _promise(path: Any) -> str:
     part = f"{path.eps:g} of the objective at w = 0"
     if path.guaranteed:
         which = f"lambda >= {path.end:.4g}" if path.end > 0 else "lambda"
+        if path.floor is not None:
+            return (
+                f"every {which} has weights within {path.eps:g} of the optimum, "
+                f"or {path.floor:g} of the objective at w = 0"
+            )
         return (
             f"every {which} has weights within {path.eps * path.scale:.3g} of the optimum ({part})"
         )

@@ -38,27 +38,33 @@ class RegularizationPath:
         Duality gaps at the breakpoints; certificates, unless the method is "heuristic".
     eps, scale : float
         The accuracy asked for, as a part of ``scale``, the objective at w = 0.
+    floor : float or None
+        With a floor, eps is a part of the optimum at each lambda, at least ``floor * scale``.
     guaranteed : bool
-        Whether the weights at every lambda are proved within ``eps * scale`` of the optimum.
+        Whether the weights at every lambda are proved within that of the optimum.
     end : float
         The smallest lambda with weights; 0 if the last ones are good for all smaller values.
     breakpoints : record array
         All that is known of the breakpoints; ``table()`` shows the most of it.
     scores, score_lambdas : arrays
-        On held-out data, at the breakpoints or at the lambdas that were given.
+        On held-out data, at the breakpoints or at the lambdas that were given; NaN below ``end``.
+    best_lambda, best_C : float
+        Where the score is best.
     method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
     def __init__(self, journey: Journey, task: Task, method: str, eps: float):
         self._journey, self._walk, self._task = journey, journey.walk, task
         self.method, self.eps, self.scale = method, eps, journey.walk.scale
+        self.floor = journey.walk.floor
         self.status: PathStatus | None = None
         self._recomputed: list[Breakpoint] | None = None
 
     def _keep_checkpoint(self, file: str | Path, every_seconds: float, resume: bool) -> None:
         """Save the walk to a file now and then; ``resume`` takes it up from there first."""
         walk = self._walk
-        about = {"method": self.method, "eps": walk.eps, "target": walk.target, **walk.about()}
+        about = {"method": self.method, "eps": walk.part, "kappa": walk.kappa, "floor": walk.floor}
+        about |= walk.about()
         validation = walk.validation
         at = validation.lambdas if validation is not None else None
         about["validation"] = validation is not None and (at is None or at.tolist())
@@ -139,6 +145,18 @@ class RegularizationPath:
         if validation is None or validation.lambdas is None:
             return np.array([point.score for point in self._points[1:]])
         return validation.scores
+
+    @property
+    def best_lambda(self) -> float:
+        """Where the score on held-out data is best; of equals the largest."""
+        if np.all(np.isnan(self.scores)):
+            raise ValueError("there are no scores: give held-out data to validate=")
+        order = np.argsort(-self.score_lambdas, kind="stable")
+        return float(self.score_lambdas[order[np.nanargmax(self.scores[order])]])
+
+    @property
+    def best_C(self) -> float:
+        return 1.0 / (self.best_lambda * self.n_examples)
 
     def __len__(self) -> int:
         return len(self._points) - 1

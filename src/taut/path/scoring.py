@@ -33,8 +33,24 @@ def as_scorer(scoring: str | Scorer | None) -> Scorer:
         metric = METRICS[scoring]
         return lambda estimator, X, y: metric(y, estimator.predict(X))
     if isinstance(scoring, str) and scoring in get_scorer_names():
-        return get_scorer(scoring)
+        return _explained(scoring)
     raise ValueError(
         f"scoring={scoring!r}; expected {', '.join(map(repr, METRICS))}, a name that scikit-learn "
         "knows (sklearn.metrics.get_scorer_names()), or a function of estimator, X, y"
     )
+
+
+def _explained(name: str) -> Scorer:
+    """scikit-learn's scorers do not take sequences of labels, and say so in other words."""
+    scorer = get_scorer(name)
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        try:
+            return scorer(estimator, X, y)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"scoring={name!r} of scikit-learn cannot score this: {error}. For sequences there "
+                f"are {', '.join(map(repr, METRICS))}; or give a function of estimator, X, y"
+            ) from error
+
+    return score

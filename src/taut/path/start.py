@@ -71,7 +71,8 @@ def begin(run: Run, scale: float) -> Start:
         theta = float(importance @ run.oracle.best) / (large * n)
     norms = np.zeros(n)
     in_mode(squared_norms, run.problem)(run.problem, state, norms)
-    mean_norm = float(importance @ norms) / n
+    # An example of weight s has a step of C s: its square, so that C halves where weights double.
+    mean_norm = float(importance**2 @ norms) / n
     # Without features w = clip(0) everywhere, and any place to end is as good as another.
     lam_min = mean_norm / (MOST_FITTED * n * scale) if mean_norm > 0 else 1.0
     return Start(limit, steepness + theta, lam_min)

@@ -36,6 +36,13 @@ class Task:
         progress: bool | None = None,
     ):
         self.complete: Any = None
+        if isinstance(model, type) or not (
+            hasattr(model, "_prepare") or hasattr(model, "new_dual")
+        ):
+            raise TypeError(
+                f"{model!r} is neither a problem nor an estimator of taut's; "
+                "regularization_path(ChainSVM(), X, y) is one way to call it"
+            )
         if hasattr(model, "_prepare"):
             if X is None or y is None:
                 raise TypeError("an estimator needs data: regularization_path(estimator, X, y)")

@@ -54,9 +54,10 @@ class Solved(NamedTuple):
 
 
 class Walk(ABC):
-    """``eps`` is a part of the objective at w = 0, ``kappa`` the part of it to solve to.
+    """``eps`` is the gap promised, ``kappa`` the part of it to solve to.
 
-    ``worst`` are the values of that objective example by example.
+    It is a part of the objective at w = 0, whose values example by example are ``worst``; or, with
+    a ``floor``, of the optimum at each lambda, but not less than ``floor`` times that objective.
     """
 
     def __init__(
@@ -68,11 +69,12 @@ class Walk(ABC):
         kappa: float,
         lam_min: float | None,
         max_passes: float,
+        floor: float | None = None,
     ):
         self.run, self.worst = run, worst
         self.scale = float(run.importance @ worst) / run.n
-        self.eps = eps * self.scale  # the gap promised
-        self.target = kappa * self.eps  # the gap to solve to
+        self.part, self.kappa, self.floor = eps, kappa, floor
+        self.promised = eps * self.scale  # the gap promised, at the lambda of the last certificate
         self.max_passes = max_passes
         self.lam_min: Any = lam_min  # None: chosen by the data when the walk begins
         self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
@@ -90,6 +92,11 @@ class Walk(ABC):
         self.calls_before = 0  # of runs that were given up
         self.seconds = 0.0
         self.begun = time.perf_counter()  # less what was walked before
+
+    @property
+    def target(self) -> float:
+        """The gap to solve to."""
+        return self.kappa * self.promised
 
     # --- what kinds of path decide ------------------------------------------------------------
 
@@ -169,6 +176,8 @@ class Walk(ABC):
         """The certified point, if its gap is small enough."""
         certificate = self.run.certify()
         self.certified_at, self.calls_then = self.run.steps, self.run.oracle_calls
+        if self.floor is not None:
+            self.promised = max(self.part * certificate.dual, self.floor * self.scale)
         if certificate.gap > self.target:
             return None
         w = self.run.state.w
