@@ -21,7 +21,10 @@ from taut.datasets import make_appointments, make_digit_words
 from taut.metrics import token_accuracy
 
 # So few lambdas are for speed; that the best of them is the last does not matter.
-pytestmark = pytest.mark.filterwarnings("ignore:.*largest that was considered")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*largest that was considered"),
+    pytest.mark.filterwarnings("ignore:.*every C scores the same"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -91,16 +94,26 @@ def test_one_standard_error_regularises_more(fitted, table):
     assert careful.lam_ == fitted.lambdas_[within.argmax()] >= fitted.lam_
 
 
-def test_sample_weights_go_with_their_examples(table):
+def test_weights_twice_as_large_want_half_the_C(table):
     X, y = table
-    twice = np.repeat(np.arange(60), 2)
-    folds = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
-    doubled = [(np.r_[2 * a, 2 * a + 1], np.r_[2 * b, 2 * b + 1]) for a, b in folds]
-    options = {"n_lambdas": 5, "eps": 0.01, "random_state": 0}
-    weighted = MulticlassSVMCV(cv=folds, **options).fit(X, y, sample_weight=np.full(60, 2.0))
-    repeated = MulticlassSVMCV(cv=doubled, **options).fit(X[twice], y[twice])
-    # A weight of 2 doubles the objective's losses; two copies double them too, and n.
-    assert np.allclose(weighted.lambdas_, 2 * repeated.lambdas_)
+    options = {"cv": 2, "n_lambdas": 5, "random_state": 0}
+    once = MulticlassSVMCV(**options).fit(X, y)
+    twice = MulticlassSVMCV(**options).fit(X, y, sample_weight=np.full(60, 2.0))
+    assert np.allclose(twice.Cs_, once.Cs_ / 2)
+    assert np.array_equal(twice.scores_, once.scores_)
+
+
+def test_sample_weights_go_with_their_examples(table):
+    """Examples of weight 0 might as well not be there, in whatever fold they are."""
+    X, y = table
+    weights = np.tile([1.0, 1.0, 0.0], 20)
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    options = {"cv": folds, "n_lambdas": 4, "eps": 0.01, "random_state": 0}
+    weighted = MulticlassSVMCV(**options).fit(X, y, sample_weight=weights)
+    spoilt = y.copy()
+    spoilt[weights == 0] = np.roll(spoilt[weights == 0], 1)
+    other = MulticlassSVMCV(**options).fit(X, spoilt, sample_weight=weights)
+    assert np.allclose(weighted.w_, other.w_, atol=0.05 * np.abs(weighted.w_).max())
 
 
 # --- scikit-learn's manners ----------------------------------------------------------------------

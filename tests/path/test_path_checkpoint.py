@@ -148,6 +148,8 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
         np.savez(file, **{**original, "header": np.array(json.dumps(without))})
         assert refused_or_fine(resume), name
         for value in wrong:
+            if value is header[name]:
+                continue
             file.unlink()
             changed = np.array(json.dumps({**header, name: value}))
             np.savez(file, **{**original, "header": changed})
@@ -169,7 +171,7 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
         (dict(validate=np.sum), "validation"),
         (dict(problem=CASES["weighted chain"].problem), "training data"),
     ],
-    ids=["eps", "kappa", "method", "solver", "bounds", "storage", "validation", "data"],
+    ids=["eps", "kappa", "floor", "method", "solver", "bounds", "storage", "validation", "data"],
 )
 def test_a_checkpoint_of_another_path_is_refused(saved, change, name):
     _, resume = saved
