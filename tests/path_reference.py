@@ -19,8 +19,6 @@ from decomposition_reference import FREE, EnumeratedProblem, enumerated
 from scipy import sparse
 from taut_reference import chain_pair, multiclass_pair
 
-from taut.structures import slack_rescaled
-
 # The dual value of the QP solver's point is this near to the optimum, or an error is raised.
 PRECISE = 1e-9
 
@@ -139,13 +137,8 @@ def _case(pair):
     return Case(problem, enumerated(reference))
 
 
-def _slack_case(pair):
-    problem, reference = pair
-    return Case(slack_rescaled(problem), enumerated(reference).slack_rescaled())
-
-
 def tiny_cases():
-    """Multiclass problems and chains, with and without costs, sample weights, slack rescaling."""
+    """Multiclass problems and chains, with and without costs and sample weights."""
     return {
         "multiclass": _case(multiclass_pair(8, 3, n_features=2, seed=1)),
         "weighted multiclass": _case(multiclass_pair(7, 3, n_features=2, weighted=True, seed=2)),
@@ -153,7 +146,6 @@ def tiny_cases():
         "weighted chain": _case(
             chain_pair([2, 3, 1, 2], 2, n_features=2, weighted=True, normalize=False, seed=4)
         ),
-        "slack multiclass": _slack_case(multiclass_pair(7, 3, n_features=2, weighted=True, seed=5)),
     }
 
 

@@ -15,7 +15,7 @@ WARM_STARTS = ["best", "primal", "dual", None]
 
 @pytest.mark.parametrize("warm_start", WARM_STARTS, ids=str)
 @pytest.mark.parametrize("box", BOUNDS)
-@pytest.mark.parametrize("which", ["weighted multiclass", "chain", "slack multiclass"])
+@pytest.mark.parametrize("which", ["weighted multiclass", "chain"])
 def test_every_value_is_solved_and_between_them_the_bound_holds(which, box, warm_start):
     case = CASES[which]
     bounds = BOUNDS[box](case.dim)

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from decomposition_reference import FREE, enumerated, enumerated_model
+from decomposition_reference import FREE, enumerated, enumerated_model, python_problem
 from graph_reference import complete, cycle, graph_pair
 from path_reference import BOUNDS, PRECISE, PathReference, tiny_cases
 from python_models import Chain
@@ -149,6 +149,16 @@ def test_an_interpreted_model_keeps_the_promise():
                 problem, eps=0.1, lam_min=LAM_MIN, method=method, bounds=bounds
             )
             assert_promise(path, of)
+
+
+def test_slack_rescaling_keeps_the_promise():
+    _, reference = multiclass_pair(7, 3, n_features=2, weighted=True, seed=5)
+    listed = enumerated(reference)
+    problem = python_problem(listed, "slack")
+    for bounds in (None, (0.0, np.inf)):
+        of = PathReference(listed.slack_rescaled(), FREE if bounds is None else bounds)
+        path = regularization_path(problem, eps=0.1, lam_min=LAM_MIN, bounds=bounds)
+        assert_promise(path, of)
 
 
 class RelaxedReference:
