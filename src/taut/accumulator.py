@@ -54,6 +54,32 @@ def push(delta, entry, amount):
         delta.value[delta.place[entry] - 1] += amount
 
 
+@compiled(inline=True)
+def row_place(delta, start, size):
+    """Where the entries start .. start + size stand side by side in ``value``, at zero if they are
+    new; -1 if some were touched apart from the others."""
+    count = delta.count[0]
+    if count == DENSE:
+        return start
+    place = delta.place[start : start + size]
+    first = place[0]
+    apart = 0
+    if first == 0:
+        for j in range(size):
+            apart |= place[j]
+        if apart != 0:
+            return -1
+        for j in range(size):
+            delta.value[count + j] = 0.0
+            delta.touched[count + j] = start + j
+            place[j] = count + 1 + j
+        delta.count[0] = count + size
+        return count
+    for j in range(size):
+        apart |= place[j] - first - j
+    return first - 1 if apart == 0 else -1
+
+
 # The kernels take plain arrays: unpacking a named tuple costs a Python model more than the work.
 
 

@@ -13,6 +13,10 @@ marginals mu_i of a distribution over labellings, and the problem decides how to
                          a change d of mu_i in ``work``, Psi_i d for the weights, mu_i += step * d
     begin_margins, margin
                          one labelling against the weights, without scoring all others
+    expected             the sum oracle, where there is one: the image of the marginals, log Z
+    image_size, true_image, image_value, image_loss
+                         what can be seen of a distribution over labellings, as mu_i is kept; see
+                         :mod:`taut.structures.smoothed`
     rescaled_argmax      the max oracle of slack rescaling, where there is one: see
                          :mod:`taut.structures.slack_rescaled`
 
@@ -74,6 +78,35 @@ def rescaled_argmax(problem, w, i, work, search, y):
     Scores are prepared without loss. ``search`` is what ``problem.new_rescaled_search()`` made for
     this thread; a problem that needs no more memory than its work has no such method.
     """
+
+
+@generic
+def expected(problem, w, i, work, sums, sharpness, image):
+    """Write the image of the marginals of p(y) ∝ exp(sharpness · prepared score(y)).
+
+    Returns log Z / sharpness minus the truth's score; minus infinity if no labelling is possible.
+    ``sums`` is what ``problem.new_sums()`` made for this thread.
+    """
+
+
+@generic
+def image_size(problem, i):
+    """How many numbers mu_i has; its image is laid out like it."""
+
+
+@generic
+def true_image(problem, i, image):
+    """Write the image of the true labelling."""
+
+
+@generic
+def image_value(problem, w, i, work, image):
+    """Prepared score averaged over a distribution with this image, minus the truth's."""
+
+
+@generic
+def image_loss(problem, i, image):
+    """Its average loss."""
 
 
 @generic

@@ -23,6 +23,7 @@ from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.resume import Damaged, resume, saved_arrays
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.sdca import SDCA, sdca_steps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.state import (
     AVERAGED,
@@ -212,7 +213,9 @@ class Run(OracleRun):
     def _block_steps(self, n_steps: int) -> None:
         problem, state, solver = self.problem, self.state, self.solver
         assert isinstance(solver, BCFW)
-        if solver.keeps_gram:
+        if isinstance(solver, SDCA):
+            in_mode(sdca_steps, problem)(problem, state, self.C, self.n, n_steps)
+        elif solver.keeps_gram:
             steps = in_mode(corrective_steps, problem)
             steps(problem, state, self.C, self.n, solver.slots, n_steps)
         else:

@@ -10,8 +10,8 @@ Three kinds, one contract:
   training, as CRFsuite does. On text this is a small fraction of all pairs, so the weights stay in
   the processor's cache.
 
-``node_scores`` and ``node_score`` read weights, ``push_node`` writes them; nothing else knows the
-layout.
+``node_scores`` and ``node_score`` read weights, ``push_node`` and ``push_states`` write them; nothing
+else knows the layout.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import both_modes, compiled, generic
-from taut.accumulator import push
+from taut.accumulator import push, row_place
 
 
 @generic
@@ -36,6 +36,11 @@ def node_score(features, w, node, k, n_states):
 @generic
 def push_node(features, node, k, n_states, amount, delta):
     """delta += amount * (features of ``node`` with label k)."""
+
+
+@generic
+def push_states(features, node, row, amount, delta):
+    """delta += amount * (features of ``node`` with every label k, times row[k])."""
 
 
 @compiled(fastmath=True)
@@ -107,6 +112,10 @@ class DenseFeatures(NamedTuple):
         x = features.rows[node]
         add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
 
+    def push_states(features, node, row, amount, delta):
+        for k in range(row.size):
+            push_node(features, node, k, row.size, amount * row[k], delta)
+
     def n_nodes(features) -> int:
         return len(features.rows)
 
@@ -161,6 +170,18 @@ class SparseFeatures(NamedTuple):
         for position in range(features.indptr[node], features.indptr[node + 1]):
             entry = features.indices[position] * n_states + k
             push(delta, entry, amount * features.data[position])
+
+    def push_states(features, node, row, amount, delta):
+        n_states, value = row.size, delta.value
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            factor = amount * features.data[position]
+            start = features.indices[position] * n_states
+            at = row_place(delta, start, n_states)
+            if at >= 0:
+                add_scaled(row, factor, value[at : at + n_states])
+            else:
+                for k in range(n_states):
+                    push(delta, start + k, factor * row[k])
 
     def n_nodes(features) -> int:
         return len(features.indptr) - 1
@@ -241,6 +262,21 @@ class ObservedFeatures(NamedTuple):
             if entry >= 0:
                 push(delta, entry, amount * features.data[position])
 
+    def push_states(features, node, row, amount, delta):
+        value, states = delta.value, features.weight_state
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            factor, attribute = amount * features.data[position], features.indices[position]
+            start, stop = features.weight_pointer[attribute], features.weight_pointer[attribute + 1]
+            if start == stop:
+                continue
+            at = row_place(delta, start, stop - start)
+            if at >= 0:
+                _add_states(row, factor, states[start:stop], value[at : at + stop - start])
+            else:
+                for entry in range(start, stop):
+                    if states[entry] >= 0:
+                        push(delta, entry, factor * row[states[entry]])
+
     def n_nodes(features) -> int:
         return len(features.indptr) - 1
 
@@ -286,6 +322,14 @@ def _entry_of(features, attribute, k, n_states):
         if features.weight_state[entry] == k:
             return entry
     return -1
+
+
+@compiled
+def _add_states(row, factor, states, out):
+    """out += factor * row, entry by entry of ``out`` for the label it belongs to (-1: none)."""
+    for j in range(out.size):
+        if states[j] >= 0:
+            out[j] += factor * row[states[j]]
 
 
 Features = DenseFeatures | SparseFeatures | ObservedFeatures

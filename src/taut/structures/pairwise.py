@@ -26,8 +26,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut.accumulator import Accumulator, dense_accumulator, new_accumulator, push
+from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
+from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
+from taut.problem import image_value
 from taut.structures.features import (
     DenseFeatures,
     add_scaled,
@@ -44,6 +46,8 @@ from taut.structures.pairwise_kernels import (
     close_scores,
     fill_truth,
     push_label,
+    push_labels,
+    push_row,
     shift_step,
     step_score,
     step_scores,
@@ -54,6 +58,7 @@ from taut.structures.pairwise_rescaled import (
     new_pairwise_search,
     rescaled_labelling,
 )
+from taut.structures.pairwise_sums import new_pairwise_sums, write_expectation
 
 NO_STEP = np.zeros(0)
 
@@ -117,6 +122,12 @@ class Pairwise(PairwiseArrays):
     def rescaled_argmax(problem, w, i, work, search, y):
         rescaled_labelling(problem, i, work, search, y)
 
+    def expected(problem, w, i, work, sums, sharpness, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        log_z = write_expectation(problem, i, work, sums, sharpness, image)
+        return log_z / sharpness - total_score(problem, work, problem.truth[first:], length)
+
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
@@ -125,16 +136,19 @@ class Pairwise(PairwiseArrays):
         )
 
     def block_value(problem, w, i, work, mu):
+        return image_value(problem, w, i, work, mu[block_start(problem, i) :])
+
+    def image_value(problem, w, i, work, image):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
-        at = block_start(problem, i)
+        at = 0
         total = 0.0
         for t in range(length):
-            total += dot(mu[at : at + problem.n_states], work.theta[t])
+            total += dot(image[at : at + problem.n_states], work.theta[t])
             at += problem.n_states
         if problem.n_step > 0:
             steps = problem.n_step * problem.n_states * problem.n_states
-            total += dot(mu[at : at + steps], w[problem.step_at : problem.step_at + steps])
+            total += dot(image[at : at + steps], w[problem.step_at : problem.step_at + steps])
         return total - total_score(problem, work, problem.truth[first:], length)
 
     def label_loss(problem, i, y):
@@ -143,6 +157,23 @@ class Pairwise(PairwiseArrays):
         for t in range(problem.pointer[i + 1] - first):
             total += problem.cost[problem.truth[first + t], y[t]]
         return problem.loss_scale[i] * total
+
+    def image_loss(problem, i, image):
+        first, n_states = problem.pointer[i], problem.n_states
+        total = 0.0
+        for t in range(problem.pointer[i + 1] - first):
+            cost = problem.cost[problem.truth[first + t]]
+            total += dot(image[t * n_states : (t + 1) * n_states], cost)
+        return problem.loss_scale[i] * total
+
+    def image_size(problem, i):
+        return block_start(problem, i + 1) - block_start(problem, i)
+
+    def true_image(problem, i, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        image[: block_start(problem, i + 1) - block_start(problem, i)] = 0.0
+        add_image(problem, first, length, problem.truth[first:], 1.0, image)
 
     def begin_change(problem, i, mu, keep, work):
         block = mu[block_start(problem, i) : block_start(problem, i + 1)]
@@ -164,15 +195,11 @@ class Pairwise(PairwiseArrays):
         n_states = problem.n_states
         for t in range(length):
             row = work.change[t * n_states : (t + 1) * n_states]
-            for k in range(n_states):
-                if row[k] != 0.0:
-                    push_label(problem, delta, first, length, t, k, amount * row[k])
+            push_labels(problem, delta, first, length, t, row, amount)
         if problem.n_step > 0:
             at = length * n_states
             steps = work.change[at : at + problem.n_step * n_states * n_states]
-            for j in range(steps.size):
-                if steps[j] != 0.0:
-                    push(delta, problem.step_at + j, amount * steps[j])
+            push_row(delta, problem.step_at, steps, amount)
 
     def advance(problem, i, mu, step, work):
         block = mu[block_start(problem, i) : block_start(problem, i + 1)]
@@ -293,6 +320,9 @@ class Pairwise(PairwiseArrays):
             known=np.zeros((longest, n_states), np.int64),
             visit=np.zeros(1, np.int64),
         )
+
+    def new_sums(problem) -> ChainSums:
+        return new_pairwise_sums(problem)
 
     def new_rescaled_search(problem) -> PairwiseSearch:
         return new_pairwise_search(problem)

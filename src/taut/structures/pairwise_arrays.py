@@ -182,6 +182,12 @@ class PairwiseArrays(NamedTuple):
         per_node = problem.cost.max(axis=1)[problem.truth]
         return problem.loss_scale * np.add.reduceat(per_node, problem.pointer[:-1])
 
+    def log_counts(problem) -> np.ndarray | None:
+        """Logarithms of the numbers of labellings; None under constraints."""
+        if problem.closed.size or problem.forced.size:
+            return None
+        return np.diff(problem.pointer) * np.log(problem.n_states)
+
 
 def without_nodes(features: Any) -> Features:
     """Features of no nodes, under the same layout of weights."""

@@ -3,8 +3,8 @@
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import push
-from taut.structures.features import add_scaled, push_node
+from taut.accumulator import push, row_place
+from taut.structures.features import add_scaled, push_node, push_states
 
 
 @both_modes
@@ -89,6 +89,39 @@ def push_label(problem, delta, first, length, t, k, amount):
         push(delta, problem.begin_at + k, amount)
     if t == length - 1 and problem.end_at >= 0:
         push(delta, problem.end_at + k, amount)
+
+
+@both_modes
+def push_labels(problem, delta, first, length, t, row, amount):
+    """delta += amount * features of position t, whose labels change by ``row``."""
+    n_states = problem.n_states
+    changed = 0
+    for k in range(n_states):
+        changed += row[k] != 0.0
+    # Side by side, entries of weights are found and added much faster than one by one.
+    if 3 * changed < n_states:
+        for k in range(n_states):
+            if row[k] != 0.0:
+                push_label(problem, delta, first, length, t, k, amount * row[k])
+        return
+    push_states(problem.features, first + t, row, amount, delta)
+    if problem.bias_at >= 0:
+        push_row(delta, problem.bias_at, row, amount)
+    if t == 0 and problem.begin_at >= 0:
+        push_row(delta, problem.begin_at, row, amount)
+    if t == length - 1 and problem.end_at >= 0:
+        push_row(delta, problem.end_at, row, amount)
+
+
+@compiled
+def push_row(delta, start, row, amount):
+    """delta[start + k] += amount * row[k]."""
+    at = row_place(delta, start, row.size)
+    if at >= 0:
+        add_scaled(row, amount, delta.value[at : at + row.size])
+    else:
+        for k in range(row.size):
+            push(delta, start + k, amount * row[k])
 
 
 @both_modes

@@ -1,0 +1,248 @@
+"""Conditional random fields: any problem with a sum oracle, seen by solvers as a problem like others.
+
+A structured SVM asks for max_y H_i(y; w). A CRF of temperature T smooths that maximum,
+
+    T log sum_y exp(H_i(y; w) / T) = max over distributions q of  H_i(q; w) + T entropy(q)
+
+and with T = 1 and no loss in H_i this is minus the log-likelihood of the truth. The maximum is
+attained by the marginals that forward-backward finds. So the dual is that of the SVM with a larger
+set of corners: not labellings, but distributions over them, whose loss is loss_i(q) + T entropy(q).
+What a solver carries about as the integers of a "labelling" are the bits of q's image and entropy.
+
+A dual block is a mixture of the distributions it has moved toward. Its image is the mixture of
+theirs; its entropy is at least the mixture of theirs, and that lower bound is what is kept. So
+block-coordinate Frank-Wolfe is stochastic dual coordinate ascent here: gap and curvature both fall
+with the square of the distance to q, steps stay bounded away from zero, and the gap falls
+geometrically. To know the entropy of a mixture exactly one would have to keep the marginals of
+every step (K^2 numbers for each position instead of for each sequence) and take their logarithms
+in every line search: that saves a third of the passes and costs four times as much for each.
+
+References: Collins, Globerson, Koo, Carreras, Bartlett (2008) for the dual; Shalev-Shwartz, Zhang
+(2013) for coordinate ascent; Bach (2015) for conditional gradients that keep the entropy.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut.accumulator import Accumulator
+from taut.problem import (
+    add_loss,
+    advance,
+    begin_change,
+    block_value,
+    expected,
+    image_loss,
+    image_size,
+    image_value,
+    project,
+    scores,
+    true_image,
+    weight,
+)
+from taut.structures.features import add_scaled
+
+
+class SmoothedDual(NamedTuple):
+    mu: Any  # the base problem's
+    entropy: np.ndarray  # (n,) lower bounds
+
+
+class SmoothedWork(NamedTuple):
+    """Scratch memory of one thread."""
+
+    base: Any
+    sums: Any  # of the oracle
+    change: np.ndarray  # (1,) of the entropy
+
+    def __reduce__(self) -> tuple:
+        return type(None), ()  # scratch is made anew
+
+
+class SmoothedFields(NamedTuple):
+    base: Any
+    importance: np.ndarray  # (n,) sample weights
+    temperature: float
+    loss_augmented: bool
+    n: int
+    dim: int
+
+
+class Smoothed(SmoothedFields):
+    """Made by :func:`smoothed`."""
+
+    __slots__ = ()
+
+    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+
+    def scores(problem, w, i, work):
+        scores(problem.base, w, i, work.base)
+
+    def add_loss(problem, i, work):
+        if problem.loss_augmented:
+            add_loss(problem.base, i, work.base)
+
+    def argmax(problem, w, i, work, y):
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        base, sharpness = work.base, 1.0 / problem.temperature
+        value = expected(problem.base, w, i, base, work.sums, sharpness, image)
+        mean = image_value(problem.base, w, i, base, image)
+        image[size] = max((value - mean) * sharpness, 0.0)
+        return value
+
+    def label_value(problem, w, i, work, y):
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        value = image_value(problem.base, w, i, work.base, image)
+        return value + problem.temperature * image[size]
+
+    def block_value(problem, w, i, work, mu):
+        value = block_value(problem.base, w, i, work.base, mu.mu)
+        return value + problem.temperature * mu.entropy[i]
+
+    def label_loss(problem, i, y):
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        loss = problem.temperature * image[size]
+        if problem.loss_augmented:
+            loss += image_loss(problem.base, i, image)
+        return loss
+
+    def begin_change(problem, i, mu, keep, work):
+        begin_change(problem.base, i, mu.mu, keep, work.base)
+        work.change[0] = keep * mu.entropy[i]
+
+    def add_corner(problem, i, y, amount, work):
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        add_scaled(image[:size], amount, work.base.change)
+        work.change[0] += amount * image[size]
+
+    def project(problem, i, work, amount, delta):
+        project(problem.base, i, work.base, amount, delta)
+
+    def advance(problem, i, mu, step, work):
+        advance(problem.base, i, mu.mu, step, work.base)
+        mu.entropy[i] += step * work.change[0]
+
+    def length(problem, i):
+        return 2 * (image_size(problem.base, i) + 1)
+
+    def true_label(problem, i, y):
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        true_image(problem.base, i, image)
+        image[size] = 0.0
+
+    def forget(problem, i, y):
+        pass
+
+    def weight(problem, i):
+        return weight(problem.base, i)
+
+    # --- what a run allocates ------------------------------------------------------------------
+
+    @property
+    def is_compiled(problem) -> bool:
+        return problem.base.is_compiled
+
+    @property
+    def longest(problem) -> int:
+        return max(2 * (int(problem.base.image_size(i)) + 1) for i in range(problem.n))
+
+    def new_dual(problem) -> SmoothedDual:
+        return SmoothedDual(problem.base.new_dual(), np.zeros(problem.n))
+
+    def new_work(problem) -> SmoothedWork:
+        return SmoothedWork(problem.base.new_work(), problem.base.new_sums(), np.zeros(1))
+
+    def new_delta(problem) -> Accumulator:
+        return problem.base.new_delta()
+
+    # --- what a run asks -----------------------------------------------------------------------
+
+    @property
+    def formulation(problem) -> str:
+        return "softmax margin" if problem.loss_augmented else "likelihood"
+
+    @property
+    def n_states(problem) -> None:
+        """Labellings are the bits of marginals."""
+
+    @property
+    def pointer(problem) -> np.ndarray:
+        return problem.base.pointer
+
+    def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
+        return getattr(problem.base, "required_bounds", lambda: None)()
+
+    def held_at_zero(problem) -> np.ndarray:
+        return problem.base.held_at_zero()
+
+    def worst_losses(problem) -> np.ndarray | None:
+        """The oracle's value at w = 0: T log(number of labellings); None if it must be asked."""
+        counts = None if problem.loss_augmented else problem.base.log_counts()
+        return None if counts is None else problem.temperature * counts
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        """One more holder of labelling ``y``; it is data, there is nothing to count."""
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A dual point of another objective proves nothing here, so it is another one's hash."""
+        how = f"{problem.formulation} at temperature {problem.temperature!r}"
+        text = f"{how} of {problem.base.fingerprint(n)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def copy_dual(problem, source: Any, target: SmoothedDual) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if isinstance(source, np.ndarray):  # from a checkpoint
+            like = problem.base.dual_array(target.mu)
+            if source.shape != (like.size + problem.n,):
+                raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
+            source = SmoothedDual(source[: like.size].reshape(like.shape), source[like.size :])
+        if not np.all(np.isfinite(source.entropy)):
+            raise ValueError("entropies must be finite numbers")
+        problem.base.copy_dual(source.mu, target.mu)
+        target.entropy[: len(source.entropy)] = source.entropy
+
+    def dual_array(problem, mu: SmoothedDual) -> np.ndarray:
+        return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.entropy])
+
+
+def smoothed(
+    problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False
+) -> Smoothed:
+    """The CRF of a problem whose sum oracle is exact: chains, forests, single nodes.
+
+    ``loss_augmented`` scores mistakes up by their loss, as the SVM does, which is what a small
+    temperature approaches; without it the objective at temperature 1 is minus the log-likelihood.
+
+    >>> from taut import solve
+    >>> from taut.structures import multiclass_problem
+    >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3, bias=False)
+    >>> solution = solve(smoothed(problem), tol=1e-6)
+    >>> solution.status.name, round(solution.primal, 4), round(solution.scale, 4)
+    ('CONVERGED', 0.8863, 1.0986)
+    """
+    if isinstance(problem, Smoothed):
+        raise ValueError("this problem is smoothed already")
+    if not hasattr(problem, "expected"):
+        raise ValueError(
+            f"{type(problem).__name__} has no sum oracle: a CRF needs the marginals of chains, "
+            "forests or single nodes. Use an SVM"
+        )
+    if not 0.0 < temperature < np.inf:
+        raise ValueError(
+            f"temperature={temperature!r}; a positive number is expected: at 0 a CRF is an SVM"
+        )
+    problem.new_sums()  # raises an error that says why there is no exact oracle
+    return Smoothed(
+        base=problem,
+        importance=np.asarray(problem.importance, np.float64),
+        temperature=float(temperature),
+        loss_augmented=bool(loss_augmented),
+        n=problem.n,
+        dim=problem.dim,
+    )
