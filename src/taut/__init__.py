@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
     from taut.solvers import IDAL as IDAL
+    from taut.solvers import LBFGS as LBFGS
+    from taut.solvers import SDCA as SDCA
     from taut.solvers import AugmentedLagrangian as AugmentedLagrangian
     from taut.solvers import CuttingPlane as CuttingPlane
     from taut.solvers import FrankWolfe as FrankWolfe
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from taut.solvers import Status as Status
     from taut.solvers import Subgradient as Subgradient
     from taut.solvers import solve as solve
+    from taut.structures import smoothed as smoothed
     from taut.text import Columns as Columns
 
 _HOME = {
@@ -64,6 +67,7 @@ _HOME = {
     "GraphSVM": "taut.estimators",
     "GraphSVMCV": "taut.estimators",
     "IDAL": "taut.solvers",
+    "LBFGS": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
     "MulticlassSVMCV": "taut.estimators",
     "MultilabelSVM": "taut.estimators",
@@ -72,6 +76,7 @@ _HOME = {
     "PoseSVM": "taut.estimators",
     "PythonProblem": "taut.python_problem",
     "RegularizationPath": "taut.path",
+    "SDCA": "taut.solvers",
     "Sequences": "taut.sequences",
     "Simplicial": "taut.solvers",
     "SoftBCFW": "taut.solvers",
@@ -85,6 +90,7 @@ _HOME = {
     "load": "taut.estimators",
     "regularization_grid": "taut.path",
     "regularization_path": "taut.path",
+    "smoothed": "taut.structures",
     "solve": "taut.solvers",
 }
 __all__ = [*_HOME, "__version__"]

@@ -4,7 +4,9 @@ from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.factorwise import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers.frank_wolfe import FrankWolfe
+from taut.solvers.lbfgs import LBFGS
 from taut.solvers.sampling import Order
+from taut.solvers.sdca import SDCA
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solve import solve
 from taut.solvers.subgradient import Subgradient
@@ -14,6 +16,8 @@ __all__ = [
     "DLPW",
     "GDMM",
     "IDAL",
+    "LBFGS",
+    "SDCA",
     "AugmentedLagrangian",
     "CuttingPlane",
     "Direction",

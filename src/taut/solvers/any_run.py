@@ -9,6 +9,7 @@ from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged
+from taut.solvers.solution import Status
 
 
 class AnyRun(ABC):
@@ -67,6 +68,8 @@ class AnyRun(ABC):
     def is_finished(self) -> bool:
         """Whether the last certificate found nothing more to do."""
         return False
+
+    finished_as = Status.NO_VIOLATION  # if it is
 
     @abstractmethod
     def compile(self) -> None:

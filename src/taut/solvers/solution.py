@@ -41,6 +41,9 @@ class Status(Enum):
         "converged: the oracle finds no labelling that violates its constraint (by more than "
         "epsilon)"
     )
+    NO_WAY_DOWN = (
+        "stopped: no step lowers the objective any more, within rounding; raise tol to stop earlier"
+    )
     INTERRUPTED = (
         "interrupted; this is the best model so far, "
         "fit again with warm_start (or resume from a checkpoint) to go on"

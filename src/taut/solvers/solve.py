@@ -20,9 +20,12 @@ from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
+from taut.solvers.lbfgs import LBFGS
+from taut.solvers.lbfgs.run import LBFGSRun
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress, announced_compilation
 from taut.solvers.run import Run, Solver
+from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status, describe
 from taut.solvers.subgradient import Subgradient
 from taut.solvers.subgradient.run import SubgradientRun
@@ -94,7 +97,7 @@ def solve(
             "Simplicial(); names are for estimators"
         )
     penalty = named_penalty(slack_penalty)
-    solver = solver or (BCFW() if penalty is SlackPenalty.LINEAR else Simplicial())
+    solver = solver or default_solver(problem, penalty)
     run = _new_run(
         problem, solver, float(C), penalty, bounds=bounds, seed=seed, n_threads=n_threads
     )
@@ -110,7 +113,34 @@ def solve(
     return loop.run_to_end(warm_start)
 
 
+def default_solver(problem: Any, penalty: SlackPenalty) -> Any:
+    if getattr(problem, "is_smoothed", False):
+        return LBFGS() if problem.is_partial else SDCA()
+    return BCFW() if penalty is SlackPenalty.LINEAR else Simplicial()
+
+
+def check_fits(problem: Any, solver: Any) -> None:
+    """CRFs have solvers of their own, and these no other problems."""
+    of_crf = isinstance(solver, SDCA | LBFGS)
+    if getattr(problem, "is_smoothed", False) != of_crf:
+        raise ValueError(
+            f"{describe(solver)} is for "
+            + (
+                "CRFs, that is smoothed() problems"
+                if of_crf
+                else "SVMs; train a CRF by SDCA, LBFGS"
+            )
+        )
+    if of_crf and problem.is_partial and not isinstance(solver, LBFGS):
+        raise ValueError(
+            f'{describe(solver)} needs all labels, and some are missing; use LBFGS (solver="lbfgs")'
+        )
+
+
 def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **options: Any) -> AnyRun:
+    check_fits(problem, solver)
+    if isinstance(solver, LBFGS):
+        return LBFGSRun(problem, solver, C, **options)
     if isinstance(solver, Decomposition):
         return DecompositionRun(problem, solver, C, penalty=penalty, **options)
     if isinstance(solver, Subgradient):
@@ -162,7 +192,8 @@ class _Loop:
         self.started = time.perf_counter() - best.seconds
         self.worst = run.worst_losses(cold=not best.rows)
         self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
-        check_scale(self.scale)
+        if run.formulation != "likelihood":  # with a single labelling, all is known
+            check_scale(self.scale)
         first = not best.rows
         status = self._check(self._first_certificate(earlier)) if first else self._verdict()
         with deferred_interrupt() as interrupt:
@@ -356,7 +387,7 @@ class _Loop:
         if self._is_within_tol(best.primal):
             return Status.CONVERGED
         if run.is_finished:
-            return Status.NO_VIOLATION
+            return run.finished_as
         if self.validate is not None:
             if self._is_within_tol(best.lowest):
                 return Status.BEST_SCORE

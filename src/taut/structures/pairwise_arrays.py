@@ -81,6 +81,10 @@ class PairwiseArrays(NamedTuple):
             forced=forced_labels(forced, len(problem.truth), problem.n_states),
         )
 
+    def clamped(problem, known: np.ndarray) -> Self:
+        """The same examples, limited to labellings that agree with the true labels known."""
+        return problem._replace(forced=np.where(known, problem.truth, -1).astype(np.int32))
+
     def impossible(problem, i: int, w: np.ndarray) -> ImpossibleConstraint:
         """The error to raise for an example of which no labelling is possible."""
         return impossible(problem, i)

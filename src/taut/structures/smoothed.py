@@ -73,6 +73,8 @@ class Smoothed(SmoothedFields):
     """Made by :func:`smoothed`."""
 
     __slots__ = ()
+    is_smoothed = True
+    is_partial = False
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
@@ -164,6 +166,11 @@ class Smoothed(SmoothedFields):
     # --- what a run asks -----------------------------------------------------------------------
 
     @property
+    def free(problem) -> "Smoothed":
+        """The problem that sums over all labellings."""
+        return problem
+
+    @property
     def formulation(problem) -> str:
         return "softmax margin" if problem.loss_augmented else "likelihood"
 
@@ -211,9 +218,7 @@ class Smoothed(SmoothedFields):
         return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.entropy])
 
 
-def smoothed(
-    problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False
-) -> Smoothed:
+def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False) -> Smoothed:
     """The CRF of a problem whose sum oracle is exact: chains, forests, single nodes.
 
     ``loss_augmented`` scores mistakes up by their loss, as the SVM does, which is what a small

@@ -1,0 +1,197 @@
+"""One run of L-BFGS: evaluations of the primal, each of which also proves a lower bound.
+
+The marginals at w are a dual point (see ``gradient``). Without bounds on the weights the gap is
+
+    P(w) - D(q(w)) = lambda/2 |w - v|^2 = |gradient|^2 / (2 lambda)
+
+so a small gradient is a proof, not a hope.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import optimize
+
+from taut.solvers.any_run import AnyRun
+from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.certificate import Certificate
+from taut.solvers.checkpoint import checked_arrays
+from taut.solvers.lbfgs.gradient import Expectations
+from taut.solvers.lbfgs.minimiser import Minimiser
+from taut.solvers.lbfgs.options import LBFGS
+from taut.solvers.resume import Damaged
+from taut.solvers.solution import Solution, Status
+from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
+
+NO_GAPS = np.zeros(0)
+# Positions in State.count.
+STEPS, ORACLE_CALLS = 0, 1
+
+
+class State(NamedTuple):
+    w: np.ndarray  # the best so far
+    lower: np.ndarray  # (dim,), or empty without bounds
+    upper: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
+
+
+class Evaluation(NamedTuple):
+    primal: float
+    dual: float
+    gradient: np.ndarray
+
+
+class LBFGSRun(AnyRun):
+    """Starts at zero, or at the weights of an earlier solution; then ``advance`` and ``certify``."""
+
+    def __init__(
+        self,
+        problem: Any,
+        solver: LBFGS,
+        C: float,
+        *,
+        bounds: Bounds | None,
+        seed: int,
+        n_threads: int,
+    ):
+        self.problem, self.solver, self.C = problem, solver, C
+        self.n = problem.n
+        self.importance = np.asarray(problem.importance, np.float64)
+        lower, upper = problem_bounds(problem, bounds)
+        w = np.zeros(problem.dim)
+        self.state = State(
+            np.clip(w, lower, upper) if lower.size else w, lower, upper, np.zeros(2, np.int64)
+        )
+        self.free = Expectations(problem.free, n_threads)
+        self.known = Expectations(problem.known, n_threads) if problem.is_partial else None
+        self.parts = [self.free] if self.known is None else [self.free, self.known]
+        self.truth = self.free.of_truth(C) if self.known is None else np.zeros(0)
+        self.minimiser: Minimiser | None = None
+        self.lowest, self.dual = np.inf, -np.inf  # at state.w
+
+    # --- what the loop asks ---------------------------------------------------------------------
+
+    @property
+    def pass_steps(self) -> int:
+        return self.n
+
+    @property
+    def oracle_calls(self) -> int:
+        return int(self.state.count[ORACLE_CALLS])
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.problem.is_compiled
+
+    @property
+    def inference(self) -> str:
+        return getattr(self.problem, "inference", "")
+
+    @property
+    def certifies(self) -> str:
+        return getattr(self.problem, "certifies", "")
+
+    @property
+    def is_finished(self) -> bool:
+        return self.minimiser is not None and self.minimiser.point is None
+
+    finished_as = Status.NO_WAY_DOWN
+
+    def compile(self) -> None:
+        for part in self.parts:
+            part.run(self.state.w, 0.0, nothing=True)
+
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        worst = self.problem.worst_losses()
+        if worst is None:
+            self._expect(np.zeros(self.problem.dim))
+            worst = self._difference("value")
+        return worst
+
+    def continue_from(self, earlier: Solution, keep: str) -> None:
+        """The weights of any solver's solution of the same examples are a start."""
+        check_keep(keep)
+        check_same_objective(self, earlier)
+        earlier_examples(self, earlier)
+        self.state.w[:] = earlier.w
+        if self.state.lower.size:
+            np.clip(earlier.w, self.state.lower, self.state.upper, out=self.state.w)
+
+    def final_state(self) -> State:
+        if self.minimiser is not None:
+            self.minimiser.stop()
+        return self.state
+
+    # --- moving and measuring -------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """One evaluation, whatever the number of steps."""
+        minimiser = self._started()
+        if minimiser.point is not None:
+            self._visit(minimiser)
+        self.state.count[STEPS] += self.n
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        self._visit(self._started())
+        return self.certify()
+
+    def certify(self) -> Certificate:
+        return Certificate(self.lowest, self.dual, NO_GAPS)
+
+    def _started(self) -> Minimiser:
+        if self.minimiser is None:
+            state = self.state
+            box = optimize.Bounds(state.lower, state.upper) if state.lower.size else None
+            self.minimiser = Minimiser(state.w.copy(), box, self.solver.memory)
+        return self.minimiser
+
+    def _visit(self, minimiser: Minimiser) -> None:
+        """Evaluate where SciPy wants it; keep the weights if they are the best so far."""
+        w = minimiser.point
+        assert w is not None
+        found = self.evaluate(w)
+        if found.primal < self.lowest:
+            self.lowest, self.dual = found.primal, found.dual
+            self.state.w[:] = w
+        minimiser.tell(found.primal, found.gradient)
+
+    def evaluate(self, w: np.ndarray) -> Evaluation:
+        """Objective and gradient at w, and the dual value of the marginals there."""
+        state, n, lam = self.state, self.n, 1.0 / (self.C * self.n)
+        v = self._expect(w)
+        u = np.clip(v, state.lower, state.upper) if state.lower.size else v
+        primal = 0.5 * lam * (w @ w) + float(self.importance @ self._difference("value")) / n
+        loss = float(self.importance @ self._difference("loss")) / n
+        return Evaluation(primal, loss - lam * (v @ u - 0.5 * (u @ u)), lam * (w - v))
+
+    def _expect(self, w: np.ndarray) -> np.ndarray:
+        """v = C sum_i s_i Psi_i (truth - q_i), or what is known of the truth."""
+        self.state.count[ORACLE_CALLS] += self.n * len(self.parts)
+        known = self.truth if self.known is None else self.known.run(w, self.C)
+        return known - self.free.run(w, self.C)
+
+    def _difference(self, name: str) -> np.ndarray:
+        """The free labellings' value or loss, beyond that of those that agree with the truth."""
+        of_all = getattr(self.free, name)
+        return of_all if self.known is None else of_all - getattr(self.known, name)
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        """Only the weights: SciPy keeps the curvature to itself, and begins it anew."""
+        return {"count": self.state.count}
+
+    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        checked_arrays({"count": self.state.count}, arrays, damaged, growing="")
+        if arrays["count"].min() < 0:
+            raise damaged("a number of steps is negative")
+        if not np.all(np.isfinite(best.w)):
+            raise damaged("array best_w has values that are not finite")
+        found = self.evaluate(best.w)
+        if not np.isclose(found.primal, best.primal, rtol=1e-9):
+            raise damaged("its best weights do not have the objective it says")
+        self.state.w[:] = best.w
+        self.state.count[:] = arrays["count"]
+        self.lowest, self.dual = found.primal, found.dual
+        best.dual, best.lowest = found.dual, found.primal
