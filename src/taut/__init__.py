@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from taut.check import check_problem as check_problem
+    from taut.estimators import ChainCRF as ChainCRF
     from taut.estimators import ChainSVM as ChainSVM
     from taut.estimators import ChainSVMCV as ChainSVMCV
     from taut.estimators import GraphCRF as GraphCRF
@@ -58,6 +59,7 @@ _HOME = {
     "AugmentedLagrangian": "taut.solvers",
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
+    "ChainCRF": "taut.estimators",
     "ChainSVM": "taut.estimators",
     "ChainSVMCV": "taut.estimators",
     "CuttingPlane": "taut.solvers",

@@ -22,7 +22,8 @@ MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the lon
 LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier", "path")
-FORMULATIONS = ("margin", "slack")
+FORMULATIONS = ("margin", "slack", "likelihood", "softmax margin")
+DECODINGS = ("viterbi", "posterior")
 SLACK_PENALTIES = ("linear", "squared")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
 # Chains are trained with an oracle: nothing of theirs is soft.
@@ -110,8 +111,8 @@ def packed_labels(labels: LabelCodec) -> dict[str, Any]:
 
 def unpacked_labels(packed: Any) -> LabelCodec:
     values = packed["values"]
-    if not isinstance(values, list) or not 2 <= len(values) <= MOST_LABELS:
-        raise ValueError(f"it should have from 2 to {MOST_LABELS} labels")
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST_LABELS:
+        raise ValueError(f"it should have from 1 to {MOST_LABELS} labels")
     if not all(isinstance(value, str | int | float) for value in values):
         raise ValueError("its labels are not text or numbers")
     if not flag(packed["as_arrays"]):
@@ -134,6 +135,15 @@ def _label_type(name: Any, n_labels: int) -> np.dtype:
     ):
         raise ValueError(f"its {n_labels} labels are of the type {short(name)}")
     return np.dtype(name)
+
+
+def unpacked_probabilities(header: dict[str, Any]) -> tuple[float, str]:
+    """Temperature and decoding; files from before there were CRFs say nothing of either."""
+    temperature = number(header.get("temperature", 0.0))
+    decoding = text(header.get("decoding", "viterbi"), DECODINGS)
+    if temperature < 0.0 or (temperature == 0.0 and decoding != "viterbi"):
+        raise ValueError(f"its temperature is {temperature}, its decoding {decoding}")
+    return temperature, decoding
 
 
 # --- the certificate ----------------------------------------------------------------------------
@@ -170,6 +180,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         fingerprint=text(packed["fingerprint"]),
         formulation=text(packed.get("formulation", "margin"), FORMULATIONS),
         slack_penalty=text(packed.get("slack_penalty", "linear"), SLACK_PENALTIES),
+        certifies=text(packed.get("certifies", "")),
         **{name: number(packed[name]) for name in NUMBERS},  # type: ignore[arg-type]
     )
 

@@ -20,6 +20,7 @@ from taut._chain_header import (
     packed_solution,
     text,
     unpacked_labels,
+    unpacked_probabilities,
     unpacked_solution,
 )
 from taut.chain_model import ChainModel, Encoder
@@ -78,6 +79,8 @@ def save_chain(
         "kind": "chain",
         "labels": packed_labels(model.labels),
         "scheme": model.scheme.value if model.scheme else None,
+        "temperature": model.temperature,
+        "decoding": model.decoding,
         "dense": dense,
         "n_features": weights.shape[0] if encoder is None else encoder.n_attributes,
         "bias": layout.bias_at >= 0,
@@ -148,7 +151,9 @@ def _unpacked(file: ModelFile) -> ChainModel:
     if scheme is not None:
         parse_labels(labels.classes.tolist(), scheme)  # refuses what does not belong to it
     solution = unpacked_solution(header["certificate"], w)
-    return ChainModel(labels, layout, solution, encoder, scheme, text(header["trained"]))
+    probabilities = unpacked_probabilities(header)
+    trained = text(header["trained"])
+    return ChainModel(labels, layout, solution, encoder, scheme, *probabilities, trained)
 
 
 # --- weights ------------------------------------------------------------------------------------

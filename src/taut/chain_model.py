@@ -4,7 +4,8 @@ The estimator and the command line both end up here; the command line gets by wi
 scikit-learn, whose import would take longer than tagging a thousand sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from scipy import sparse
 from taut import defaults
 from taut.decode import decode
 from taut.labels import LabelCodec
+from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
 from taut.structures.constraints import ImpossibleConstraint
 from taut.structures.features import DenseFeatures, node_features, with_weights_of
@@ -41,6 +43,8 @@ class ChainModel:
     solution: Solution  # the weights and their certificate
     encoder: Encoder | None = None  # None: features are given as matrices
     scheme: Scheme | None = None
+    temperature: float = 0.0  # of a CRF's probabilities; an SVM has none
+    decoding: str = "viterbi"  # or "posterior"
     trained: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
@@ -66,12 +70,25 @@ class ChainModel:
 
         ``w`` takes the place of the model's weights, while it is being trained.
         """
+        problem = self.problem(text, forced)
+        weights = self.w if w is None else w
+        with self.named_errors():
+            if self.decoding == "posterior":
+                return posterior_labels(problem, weights, self.temperature, n_threads)
+            return decode(problem, weights, n_threads)
+
+    def problem(self, text: Stacked, forced: np.ndarray | None = None) -> Pairwise:
+        """Sequences to be labelled, under the scheme and forced labels."""
         layout = self.layout
         features = with_weights_of(node_features(self.rows_like_fitted(text.rows)), layout.features)
         problem = layout.for_prediction(features, text.lengths, text.steps)
-        problem = problem.constrained(allowed_steps(self.labels, self.scheme), forced)
+        return problem.constrained(allowed_steps(self.labels, self.scheme), forced)
+
+    @contextmanager
+    def named_errors(self) -> Iterator[None]:
+        """Errors about labels in the user's terms."""
         try:
-            return decode(problem, self.w if w is None else w, n_threads)
+            yield
         except ImpossibleConstraint as error:
             raise error.with_names(self.labels.classes.tolist()) from None
 

@@ -2,7 +2,9 @@
 
 import os
 
+from taut.chain_file import load_chain
 from taut.estimators.chain import ChainSVM
+from taut.estimators.chain_crf import ChainCRF
 from taut.estimators.cv import (
     ChainSVMCV,
     GraphSVMCV,
@@ -18,6 +20,7 @@ from taut.estimators.pose import PoseSVM
 from taut.estimators.structured import StructuredSVM
 
 __all__ = [
+    "ChainCRF",
     "ChainSVM",
     "ChainSVMCV",
     "GraphCRF",
@@ -34,10 +37,12 @@ __all__ = [
 ]
 
 
-def load(path: str | os.PathLike[str]) -> ChainSVM:
-    """Read a model file, written by ``taut train`` or :meth:`ChainSVM.save`.
+def load(path: str | os.PathLike[str]) -> ChainSVM | ChainCRF:
+    """Read a model file, written by ``taut train`` or by the ``save`` of an estimator.
 
     Nothing in the file is executed; one that is damaged or hostile is a
     :class:`taut.model_file.ModelFileError`.
     """
-    return ChainSVM.load(path)
+    model, header = load_chain(path)
+    kind = ChainCRF if model.temperature > 0.0 else ChainSVM
+    return kind._of_file(model, header)

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
 from taut.estimators._base import Prepared, StructuredEstimator
-from taut.estimators._node_labels import NodeLabels, is_labelled
+from taut.estimators._missing import is_labelled
+from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs, without_nodes
 from taut.labels import check_labels
 from taut.losses import checked_weights

@@ -4,20 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from taut.estimators._missing import known_parts
 from taut.graphs import StackedGraphs
 from taut.labels import LabelCodec
 from taut.losses import cost_matrix
-
-
-def is_labelled(labels: Any, missing: Any) -> np.ndarray:
-    """Which of all nodes have a label."""
-    known = [
-        part != missing
-        if isinstance(part, np.ndarray) and part.dtype != object
-        else np.array([label is not None and label != missing for label in part], bool)
-        for part in labels
-    ]
-    return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
 
 
 class NodeLabels:
@@ -27,7 +17,7 @@ class NodeLabels:
         self, labels: Any, known: np.ndarray, node_type: np.ndarray | None, missing: Any
     ) -> None:
         """``known`` is of all nodes, ``node_type`` of those that have a label."""
-        parts = _known_parts(labels, known)
+        parts = known_parts(labels, known)
         self.n_types = 1 if node_type is None else int(node_type.max()) + 1
         self.codecs = [LabelCodec(_of_type(parts, node_type, k)) for k in range(self.n_types)]
         for kind, codec in enumerate(self.codecs):
@@ -48,7 +38,7 @@ class NodeLabels:
         return [c.number for c in self.codecs] == [c.number for c in other.codecs]
 
     def encode(self, labels: Any, known: np.ndarray, node_type: np.ndarray | None) -> np.ndarray:
-        parts = _known_parts(labels, known)
+        parts = known_parts(labels, known)
         if node_type is None:
             return self.codecs[0].encode(parts)
         numbers = np.zeros(len(node_type), np.int32)
@@ -94,20 +84,6 @@ class NodeLabels:
         flat = [names[kind][k] for kind, k in zip(stacked.node_type, numbers, strict=True)]
         stop = np.cumsum(stacked.lengths)
         return [flat[end - n : end] for n, end in zip(stacked.lengths, stop, strict=True)]
-
-
-def _known_parts(labels: Any, known: np.ndarray) -> list:
-    """The labels that are known, graph by graph, arrays as arrays."""
-    parts = []
-    at = 0
-    for part in labels:
-        mask = known[at : at + len(part)]
-        at += len(part)
-        if isinstance(part, np.ndarray):
-            parts.append(part[mask])
-        else:
-            parts.append([label for label, is_known in zip(part, mask, strict=True) if is_known])
-    return parts
 
 
 def _of_type(parts: list, node_type: np.ndarray | None, kind: int) -> list:

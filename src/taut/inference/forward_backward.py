@@ -5,7 +5,7 @@
 ``pair`` has one table per step, or a single one shared by all. With f_t and b_t the sums over all
 beginnings and all endings of a labelling, each scaled to stay near one,
 
-    node_t[k] = f_t[k] b_t[k]        step_t[k, l] = f_t[k] P[k, l] a_t+1[l],    a_t = exp(theta_t) b_t
+    node_t[k] = f_t[k] b_t[k]     step_t[k, l] = f_t[k] P[k, l] a_t+1[l],     a_t = exp(theta_t) b_t
 
 ``scaled`` works with exponentials: three multiplications for each pair of labels and step. None of
 its numbers can underflow as long as the scores that meet in a sum differ by little (``spread``):

@@ -17,8 +17,10 @@ from taut.solvers.factorwise import (
     SoftSDCA,
 )
 from taut.solvers.frank_wolfe import FrankWolfe
+from taut.solvers.lbfgs import LBFGS
 from taut.solvers.penalty import named_penalty
 from taut.solvers.sampling import Order
+from taut.solvers.sdca import SDCA
 from taut.solvers.subgradient import Subgradient
 
 OracleSolver = BCFW | FrankWolfe | Decomposition | Subgradient
@@ -36,6 +38,9 @@ SOLVERS: dict[str, OracleSolver] = {
     "cutting-plane-one": CuttingPlane(slacks="one"),
     "subgradient": Subgradient(),
 }
+
+# For conditional random fields whose marginals are exact.
+CRF_SOLVERS: dict[str, SDCA | LBFGS] = {"sdca": SDCA(), "lbfgs": LBFGS()}
 
 # Without inference, for graphs; they have a penalty rho.
 FACTOR_SOLVERS: dict[str, type[FactorSolver]] = {
@@ -84,12 +89,7 @@ def named_solver(
         if temperature > 0
         else ["auto", *SOLVERS, *(FACTOR_SOLVERS if has_rho else ())]
     )
-    if isinstance(solver, str) and solver not in names:
-        close = difflib.get_close_matches(solver.lower(), names, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"solver={solver!r}; expected {_listed(names)}, or a solver object{hint}")
-    if isinstance(solver, type):
-        raise TypeError(f"solver={solver.__name__} is a class; make one: {solver.__name__}()")
+    _check_name(solver, names)
     if temperature > 0:
         raise TypeError(
             f"solver={solver!r} has no temperature; expected {_listed(names)}, or such an object"
@@ -110,6 +110,30 @@ def named_solver(
             "its master problem exactly and returns that"
         )
     return replace(chosen, averaging=True) if averaging else chosen  # type: ignore[arg-type]
+
+
+def named_crf_solver(solver: Any, problem: Any, averaging: bool = False) -> SDCA | LBFGS:
+    """The solver of a CRF by its name, or the solver itself; "auto" chooses by the problem."""
+    _check_name(solver, ["auto", *CRF_SOLVERS])
+    if solver == "auto":
+        solver = "lbfgs" if problem.is_partial else "sdca"
+    chosen = CRF_SOLVERS[solver] if isinstance(solver, str) else solver
+    if not isinstance(chosen, SDCA | LBFGS):
+        raise TypeError(f"solver={solver!r}; a CRF is trained by SDCA or LBFGS")
+    if not averaging:
+        return chosen
+    if isinstance(chosen, LBFGS):
+        raise ValueError('averaging=True is for solver="sdca"; L-BFGS returns its best iterate')
+    return replace(chosen, averaging=True)
+
+
+def _check_name(solver: Any, names: list[str]) -> None:
+    if isinstance(solver, str) and solver not in names:
+        close = difflib.get_close_matches(solver.lower(), names, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"solver={solver!r}; expected {_listed(names)}, or a solver object{hint}")
+    if isinstance(solver, type):
+        raise TypeError(f"solver={solver.__name__} is a class; make one: {solver.__name__}()")
 
 
 def _listed(names: list[str]) -> str:

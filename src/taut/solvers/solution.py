@@ -105,6 +105,13 @@ class Solution:
         parts += ["squared"] * (self.slack_penalty == "squared")
         return f"  slacks are {' and '.join(parts)}\n" if parts else ""
 
+    def _about_likelihood(self) -> str:
+        if self.formulation not in ("likelihood", "softmax margin"):
+            return ""
+        loss = " with the loss added" * (self.formulation == "softmax margin")
+        missing = f"; the proof is of the {self.certifies}" if self.certifies else ""
+        return f"  a conditional random field{loss}{missing}\n"
+
     def _about_inference(self) -> str:
         if not self.inference:
             return ""
@@ -134,7 +141,8 @@ class Solution:
             f"{self.status.value}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
-            f"{self._about_slacks()}{self._about_inference()}{self._about_constraints()}"
+            f"{self._about_slacks()}{self._about_likelihood()}"
+            f"{self._about_inference()}{self._about_constraints()}"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
             f"{f'{self.oracle_calls} oracle calls, ' if self.oracle_calls else ''}"

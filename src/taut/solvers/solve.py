@@ -123,14 +123,8 @@ def check_fits(problem: Any, solver: Any) -> None:
     """CRFs have solvers of their own, and these no other problems."""
     of_crf = isinstance(solver, SDCA | LBFGS)
     if getattr(problem, "is_smoothed", False) != of_crf:
-        raise ValueError(
-            f"{describe(solver)} is for "
-            + (
-                "CRFs, that is smoothed() problems"
-                if of_crf
-                else "SVMs; train a CRF by SDCA, LBFGS"
-            )
-        )
+        what = "CRFs, made by smoothed(...)" if of_crf else "SVMs; train a CRF by SDCA or LBFGS"
+        raise ValueError(f"{describe(solver)} is for {what}")
     if of_crf and problem.is_partial and not isinstance(solver, LBFGS):
         raise ValueError(
             f'{describe(solver)} needs all labels, and some are missing; use LBFGS (solver="lbfgs")'

@@ -36,6 +36,7 @@ def chain_problem(
     importance: np.ndarray | None = None,
     allowed: Tables | None = None,
     forced: np.ndarray | None = None,
+    known: np.ndarray | None = None,
 ) -> Pairwise:
     """A chain problem from stacked nodes: ``rows`` holds all sequences, one after the other.
 
@@ -48,7 +49,8 @@ def chain_problem(
     last, and of the steps (from, to) that may be made. ``forced`` holds labels that nodes must
     have, -1 where they are free. Both also limit prediction, ``forced`` only where it is given
     again. True labels that violate them raise
-    :class:`taut.structures.constraints.InvalidTruth`.
+    :class:`taut.structures.constraints.InvalidTruth`. ``known`` says which true labels count as
+    observed together with the node's attributes (all).
 
     >>> problem = chain_problem(np.eye(4), [3, 1], np.array([0, 1, 0, 1]), n_states=2)
     >>> problem.n, problem.dim  # 4 features and a bias per label, first, last, transitions
@@ -57,7 +59,7 @@ def chain_problem(
     features: Any = rows if isinstance(rows, tuple) else node_features(rows)
     truth = np.ascontiguousarray(truth, np.int32)
     if observed:
-        features = observed_features(features, truth, n_states)
+        features = observed_features(features, truth, n_states, known)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return pairwise_problem(
         features,

@@ -10,8 +10,8 @@ Three kinds, one contract:
   training, as CRFsuite does. On text this is a small fraction of all pairs, so the weights stay in
   the processor's cache.
 
-``node_scores`` and ``node_score`` read weights, ``push_node`` and ``push_states`` write them; nothing
-else knows the layout.
+``node_scores`` and ``node_score`` read weights, ``push_node`` and ``push_states`` write them;
+nothing else knows the layout.
 """
 
 from typing import Any, NamedTuple
@@ -358,10 +358,14 @@ def _writable(values: Any, kind: type) -> np.ndarray:
     return np.require(values, kind, ["C", "W"])
 
 
-def observed_features(features: SparseFeatures, labels: np.ndarray, n_states: int):
-    """Keep weights only for the pairs (attribute, label) that occur together in ``labels``."""
+def observed_features(
+    features: SparseFeatures, labels: np.ndarray, n_states: int, known: np.ndarray | None = None
+) -> ObservedFeatures:
+    """Keep weights only for the pairs (attribute, label) that occur together in ``labels``, where
+    these are ``known``."""
     per_node = np.diff(features.indptr)
-    pairs = np.unique(features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node))
+    pairs = features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
+    pairs = np.unique(pairs if known is None else pairs[np.repeat(known, per_node)])
     attributes, states = np.divmod(pairs, n_states)
     counts = np.bincount(attributes, minlength=features.n_features)
     pointer, weight_state, _ = observed_layout(counts, states, n_states)

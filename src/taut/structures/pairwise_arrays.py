@@ -81,9 +81,13 @@ class PairwiseArrays(NamedTuple):
             forced=forced_labels(forced, len(problem.truth), problem.n_states),
         )
 
+    def constrained_to(problem, labels: np.ndarray) -> Self:
+        """The same examples and tables, limited to these labels, -1 where any may be."""
+        return problem._replace(forced=np.ascontiguousarray(labels, np.int32))
+
     def clamped(problem, known: np.ndarray) -> Self:
         """The same examples, limited to labellings that agree with the true labels known."""
-        return problem._replace(forced=np.where(known, problem.truth, -1).astype(np.int32))
+        return problem.constrained_to(np.where(known, problem.truth, -1))
 
     def impossible(problem, i: int, w: np.ndarray) -> ImpossibleConstraint:
         """The error to raise for an example of which no labelling is possible."""

@@ -12,14 +12,16 @@ at the final weights: no other weights are better for the labels so filled in.
 """
 
 import hashlib
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from taut.structures.smoothed import Smoothed, smoothed
 
 
-class PartlyLabelled(NamedTuple):
+@dataclass(frozen=True)
+class PartlyLabelled:
     """Made by :func:`partly_labelled`."""
 
     free: Smoothed  # all labellings
@@ -28,10 +30,10 @@ class PartlyLabelled(NamedTuple):
     n: int
     dim: int
 
-    is_smoothed = True
-    is_partial = True
-    formulation = "likelihood"
-    certifies = "likelihood with the missing labels filled in as expected"
+    is_smoothed: ClassVar[bool] = True
+    is_partial: ClassVar[bool] = True
+    formulation: ClassVar[str] = "likelihood"
+    certifies: ClassVar[str] = "likelihood with the missing labels filled in as expected"
 
     @property
     def is_compiled(problem) -> bool:

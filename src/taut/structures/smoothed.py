@@ -1,4 +1,4 @@
-"""Conditional random fields: any problem with a sum oracle, seen by solvers as a problem like others.
+"""Conditional random fields: a problem with a sum oracle, seen by solvers as a problem like others.
 
 A structured SVM asks for max_y H_i(y; w). A CRF of temperature T smooths that maximum,
 

@@ -43,7 +43,7 @@ class Evaluation(NamedTuple):
 
 
 class LBFGSRun(AnyRun):
-    """Starts at zero, or at the weights of an earlier solution; then ``advance`` and ``certify``."""
+    """Starts at zero, or from an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(
         self,

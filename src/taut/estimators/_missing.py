@@ -1,0 +1,44 @@
+"""Labels that are missing: marked by None, or by a label that says so."""
+
+from typing import Any
+
+import numpy as np
+
+from taut.labels import LabelCodec
+from taut.text.columns import Column
+
+
+def is_labelled(labels: Any, missing: Any) -> np.ndarray:
+    """Which of all nodes have a label."""
+    known = [
+        part != missing
+        if isinstance(part, np.ndarray) and part.dtype != object
+        else np.array([label is not None and label != missing for label in part], bool)
+        for part in labels
+    ]
+    return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
+
+
+def known_parts(labels: Any, known: np.ndarray) -> list:
+    """The labels that are known, example by example, arrays as arrays."""
+    parts = []
+    at = 0
+    for part in labels:
+        mask = known[at : at + len(part)]
+        at += len(part)
+        if isinstance(part, np.ndarray):
+            parts.append(part[mask])
+        else:
+            parts.append([label for label, is_known in zip(part, mask, strict=True) if is_known])
+    return parts
+
+
+def numbered(codec: LabelCodec, y: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Label numbers of all positions, 0 where the label is missing; and where it is known."""
+    if isinstance(y, Column):
+        return codec.encode_known(y), np.ones(len(y.codes), bool)
+    known = is_labelled(y, missing)
+    numbers = np.zeros(len(known), np.int32)
+    if known.any():
+        numbers[known] = codec.encode_known(known_parts(y, known))
+    return numbers, known

@@ -1,0 +1,280 @@
+"""Sequence labelling with probabilities."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from taut import defaults
+from taut.chain_model import Stacked, allowed_steps
+from taut.chain_posterior import (
+    log_likelihoods,
+    n_best_labellings,
+    node_marginals,
+    sampled_labellings,
+)
+from taut.decode import decode
+from taut.estimators._chain import ChainEstimator, as_labels
+from taut.estimators._missing import is_labelled, known_parts, numbered
+from taut.labels import LabelCodec, check_labels
+from taut.solvers import Solution
+from taut.solvers.checks import is_count, is_number
+from taut.solvers.named import named_crf_solver
+from taut.structures.constraints import ImpossibleConstraint
+from taut.structures.pairwise import Pairwise
+from taut.structures.partly_labelled import partly_labelled
+from taut.structures.smoothed import smoothed
+from taut.text.columns import Column
+from taut.text.schemes import Scheme
+
+DECODINGS = ("viterbi", "posterior")
+
+
+class ChainCRF(ChainEstimator):
+    """Conditional random field for sequences: probabilities of labels and of whole labellings.
+
+    Minimises ``lambda/2 |w|^2 + 1/n sum_i -log p(y_i | x_i; w)`` with ``lambda = 1/(C n)``, and
+    proves how close to the minimum it came: see ``solution_``. CRFsuite's ``c2`` is ``1 / (2 C)``.
+
+    Parameters not listed are those of :class:`taut.ChainSVM`.
+
+    Parameters
+    ----------
+    C : float or "scale"
+        Weight of the likelihood against the regulariser; larger fits closer.
+    temperature : float
+        p(y) is proportional to exp(score(y) / temperature). What it does to weights a change of C
+        and of their unit would do as well; it matters with ``loss_augmented``.
+    loss_augmented : bool
+        Ask for a margin as well: in training, labellings are scored up by their loss (softmax
+        margin). With temperature toward 0 this is :class:`taut.ChainSVM`.
+    loss, class_weight
+        Of ``loss_augmented``.
+    decoding : {"viterbi", "posterior"}
+        What ``predict`` returns: the most probable labelling, or the one whose labels are expected
+        to be right most often. Under a ``scheme`` both are valid in it.
+    scheme : str or None
+        As for the SVM. Probabilities are under the scheme, too: what it forbids has none.
+    missing_label : label
+        Positions with this label, or None, have no known label: it is summed over. The objective is
+        then not convex; the solver is "lbfgs", and the certificate is that of the labels as the
+        final weights fill them in.
+    solver : {"auto", "sdca", "lbfgs"} or solver object
+        Stochastic dual coordinate ascent (:class:`taut.SDCA`), the quick one, or L-BFGS
+        (:class:`taut.LBFGS`), whose passes use all threads. "auto" takes the former if no labels
+        are missing.
+
+    Attributes
+    ----------
+    classes_, w_, coef_, attributes_, solution_, n_iter_, n_features_in_
+
+    Examples
+    --------
+    >>> from taut import ChainCRF
+    >>> X = [np.eye(2)[[0, 1, 0]], np.eye(2)[[1, 1]]]
+    >>> crf = ChainCRF(C=10, random_state=0).fit(X, [["a", "b", "a"], ["b", "b"]])
+    >>> crf.predict([np.eye(2)[[0, 0]]])
+    [['a', 'a']]
+    >>> crf.predict_proba([np.eye(2)[[0, 0]]])[0].round(1).tolist()  # columns: a, b
+    [[0.9, 0.1], [0.8, 0.2]]
+    >>> for labels, probability in crf.predict_nbest([np.eye(2)[[0, 0]]], 2)[0]:
+    ...     print(labels, round(probability, 1))
+    ['a', 'a'] 0.8
+    ['a', 'b'] 0.2
+    """
+
+    _fewest_classes = 1  # with one label, all probabilities are one
+    _has_probabilities = True
+
+    def __init__(
+        self,
+        C: float | str = 1.0,
+        *,
+        temperature: float = 1.0,
+        loss_augmented: bool = False,
+        loss: str | ArrayLike = defaults.LOSS,
+        class_weight: dict | str | None = None,
+        decoding: str = "viterbi",
+        bias: bool = True,
+        boundary: bool = True,
+        features: str = "auto",
+        template: str | os.PathLike[str] | None = None,
+        min_freq: int = 1,
+        scheme: str | None = None,
+        scheme_in_training: bool = False,
+        missing_label: Any = None,
+        solver: Any = "auto",
+        averaging: bool = False,
+        tol: float = 1e-3,
+        max_passes: float = 1000,
+        time_limit: float | None = None,
+        bounds: tuple | None = None,
+        callback: Callable | None = None,
+        patience: int = 3,
+        warm_start: bool | str = False,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        resume: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ):
+        self.C = C
+        self.temperature = temperature
+        self.loss_augmented = loss_augmented
+        self.loss = loss
+        self.class_weight = class_weight
+        self.decoding = decoding
+        self.bias = bias
+        self.boundary = boundary
+        self.features = features
+        self.template = template
+        self.min_freq = min_freq
+        self.scheme = scheme
+        self.scheme_in_training = scheme_in_training
+        self.missing_label = missing_label
+        self.solver = solver
+        self.averaging = averaging
+        self.tol = tol
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.bounds = bounds
+        self.callback = callback
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- training ------------------------------------------------------------------------------
+
+    def _read_labels(
+        self, y: Any, classes: Any = None
+    ) -> tuple[LabelCodec, np.ndarray, np.ndarray | None]:
+        if isinstance(y, Column) or (known := is_labelled(y, self.missing_label)).all():
+            return super()._read_labels(y, classes)
+        if not known.any():
+            raise ValueError(
+                f"no position has a label: None and missing_label={self.missing_label!r} mean that "
+                "there is none"
+            )
+        parts = known_parts(y, known) if classes is None else as_labels(classes, y)
+        codec = LabelCodec(parts)
+        return codec, numbered(codec, y, self.missing_label)[0], known
+
+    def _objective(self, problem: Pairwise, codec: LabelCodec, known: np.ndarray | None) -> Any:
+        self._check_options()
+        temperature = float(self.temperature)
+        if known is None:
+            return smoothed(problem, temperature, loss_augmented=self.loss_augmented)
+        if self.loss_augmented:
+            raise ValueError("loss_augmented=True needs all labels, and some are missing")
+        if self.scheme_in_training and self.scheme is not None:
+            problem = problem.constrained(allowed_steps(codec, Scheme.parse(self.scheme)))
+            _check_possible(problem, known, codec)
+        return partly_labelled(problem, known, temperature)
+
+    def _check_options(self) -> None:
+        if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
+            raise ValueError(
+                f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF is "
+                "ChainSVM"
+            )
+        if self.decoding not in DECODINGS:
+            raise ValueError(f"decoding={self.decoding!r}; expected one of {DECODINGS}")
+        if self.class_weight is not None and not self.loss_augmented:
+            raise ValueError(
+                "class_weight is what mistakes cost, which a likelihood does not see; set "
+                "loss_augmented=True, or give sample_weight to fit"
+            )
+
+    def _prediction_options(self) -> dict[str, Any]:
+        return {"temperature": float(self.temperature), "decoding": self.decoding}
+
+    def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
+        if earlier is not None and self.solver == "auto" and not problem.is_partial:
+            return earlier.solver  # a run goes on with the solver it began with
+        return named_crf_solver(self.solver, problem, self.averaging)
+
+    # --- probabilities -------------------------------------------------------------------------
+
+    def predict_marginals(self, X: Any, forced: Any = None) -> list[np.ndarray]:
+        """Of every sequence an array (positions, labels): how probable each label is there.
+
+        Columns are ``classes_``, and rows sum to one. ``forced`` as for ``predict``: probabilities
+        are then conditional on these labels.
+        """
+
+        def answer(stacked: Stacked, numbers: np.ndarray | None) -> list:
+            found = node_marginals(self._model, stacked, numbers, self._n_threads())
+            return np.split(found, np.cumsum(stacked.lengths)[:-1])
+
+        return self._of_sequences(X, forced, answer, lambda: np.zeros((0, len(self.classes_))))
+
+    def predict_proba(self, X: Any, forced: Any = None) -> list[np.ndarray]:
+        """The same as ``predict_marginals``, by scikit-learn's name."""
+        return self.predict_marginals(X, forced)
+
+    def predict_nbest(self, X: Any, n: int, forced: Any = None) -> list[list[tuple[Any, float]]]:
+        """Of every sequence the ``n`` most probable labellings, each with its probability.
+
+        There are fewer where no more are possible.
+        """
+        _check_count(n)
+
+        def answer(stacked: Stacked, numbers: np.ndarray | None) -> list:
+            return [
+                list(zip(self._labelled(labels), probabilities.tolist(), strict=True))
+                for labels, probabilities in n_best_labellings(self._model, stacked, n, numbers)
+            ]
+
+        return self._of_sequences(X, forced, answer, lambda: [(self._labels_of_none(), 1.0)])
+
+    def sample(
+        self, X: Any, n: int = 1, forced: Any = None, *, random_state: Any = None
+    ) -> list[list[Any]]:
+        """Of every sequence ``n`` labellings, drawn with their probabilities."""
+        _check_count(n)
+        random = check_random_state(random_state)
+
+        def answer(stacked: Stacked, numbers: np.ndarray | None) -> list:
+            drawn = sampled_labellings(self._model, stacked, n, random, numbers)
+            return [self._labelled(labels) for labels in drawn]
+
+        return self._of_sequences(X, forced, answer, lambda: [self._labels_of_none()] * n)
+
+    def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x) of every sequence; missing labels are summed over.
+
+        Minus infinity where the scheme forbids y.
+        """
+        check_is_fitted(self)
+        stacked = self._stacked(X)
+        check_labels(y, stacked.lengths)
+        numbers, known = numbered(self._model.labels, y, self.missing_label)
+        numbers[~known] = -1
+        return log_likelihoods(self._model, stacked, numbers, self._n_threads())
+
+    def _labelled(self, numbers: np.ndarray) -> list:
+        """Labellings (n, T) in the user's labels."""
+        return self._model.labels.decode(numbers.ravel(), np.full(len(numbers), numbers.shape[1]))
+
+
+def _check_count(n: Any) -> None:
+    if not is_count(n):
+        raise ValueError(f"n={n!r}; a whole number of labellings, at least 1")
+
+
+def _check_possible(problem: Pairwise, known: np.ndarray, codec: LabelCodec) -> None:
+    """Some labelling must agree with the known labels and the scheme."""
+    try:
+        decode(problem.clamped(known), np.zeros(problem.dim))
+    except ImpossibleConstraint as error:
+        raise error.with_names(codec.classes.tolist()) from None
