@@ -12,9 +12,10 @@ from taut.path.validation import Validation
 from taut.solvers.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.bounds import Bounds
-from taut.solvers.named import SOLVERS
+from taut.solvers.named import SOLVERS, named_crf_solver
 from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
+from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status, describe
 from taut.solvers.solve import check_scale
 
@@ -158,8 +159,18 @@ def _check_linear_slacks(estimator: Any) -> None:
         )
 
 
+def _crf_solver(solver: Any, problem: Any) -> SDCA:
+    chosen = named_crf_solver("auto" if solver is None else solver, problem)
+    if problem.is_partial or not isinstance(chosen, SDCA):
+        why = "needs all labels, and some are missing" if problem.is_partial else "needs SDCA"
+        raise ValueError(f"{describe(chosen)} cannot follow a path, which {why}; fit for each C")
+    return replace(chosen, averaging=False)
+
+
 def path_solver(solver: Any, problem: Any) -> BCFW:
     """A block-coordinate solver: they take their dual point along to another lambda."""
+    if getattr(problem, "is_smoothed", False):
+        return _crf_solver(solver, problem)
     if isinstance(solver, str) and solver != "auto":
         if not isinstance(SOLVERS.get(solver), BCFW):
             names = [name for name, known in SOLVERS.items() if isinstance(known, BCFW)]
