@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from taut.check import check_problem as check_problem
     from taut.estimators import ChainCRF as ChainCRF
+    from taut.estimators import ChainCRFCV as ChainCRFCV
     from taut.estimators import ChainSVM as ChainSVM
     from taut.estimators import ChainSVMCV as ChainSVMCV
     from taut.estimators import GraphCRF as GraphCRF
@@ -60,6 +61,7 @@ _HOME = {
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
     "ChainCRF": "taut.estimators",
+    "ChainCRFCV": "taut.estimators",
     "ChainSVM": "taut.estimators",
     "ChainSVMCV": "taut.estimators",
     "CuttingPlane": "taut.solvers",

@@ -181,6 +181,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         formulation=text(packed.get("formulation", "margin"), FORMULATIONS),
         slack_penalty=text(packed.get("slack_penalty", "linear"), SLACK_PENALTIES),
         certifies=text(packed.get("certifies", "")),
+        l1=number(packed.get("l1", 0.0)),
         **{name: number(packed[name]) for name in NUMBERS},  # type: ignore[arg-type]
     )
 

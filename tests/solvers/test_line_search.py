@@ -32,7 +32,7 @@ def step_of(direction, v, lower, upper, scale, gain, most, dense):
     for entry in np.flatnonzero(direction):
         push(delta, entry, direction[entry])
     w = np.clip(v, lower, upper)
-    return bounded_step(delta, v, lower, upper, w, scale, gain, most)
+    return bounded_step(delta, v, lower, upper, 0.0, w, scale, gain, most)
 
 
 def derivative(step, direction, v, lower, upper, scale, gain, *_):

@@ -6,6 +6,7 @@ from taut.chain_file import load_chain
 from taut.estimators.chain import ChainSVM
 from taut.estimators.chain_crf import ChainCRF
 from taut.estimators.cv import (
+    ChainCRFCV,
     ChainSVMCV,
     GraphSVMCV,
     MulticlassSVMCV,
@@ -21,6 +22,7 @@ from taut.estimators.structured import StructuredSVM
 
 __all__ = [
     "ChainCRF",
+    "ChainCRFCV",
     "ChainSVM",
     "ChainSVMCV",
     "GraphCRF",

@@ -43,11 +43,12 @@ class StructuredEstimator(BaseEstimator, ABC):
 
     Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, bounds,
     callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
-    Those that offer them also store formulation and slack_penalty.
+    Those that offer them also store formulation, slack_penalty and l1.
     """
 
     formulation = "margin"
     slack_penalty = "linear"
+    l1 = 0.0
 
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
@@ -67,6 +68,7 @@ class StructuredEstimator(BaseEstimator, ABC):
             self._chosen_solver(problem, earlier),
             C=prepared.C,
             slack_penalty=self.slack_penalty,
+            l1=self.l1,
             bounds=self.bounds,
             tol=self.tol,
             max_passes=self.max_passes,

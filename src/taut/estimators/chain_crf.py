@@ -46,6 +46,9 @@ class ChainCRF(ChainEstimator):
     ----------
     C : float or "scale"
         Weight of the likelihood against the regulariser; larger fits closer.
+    l1 : float
+        Adds ``lambda l1 |w|_1``: weights that do not earn it become exactly zero, and model files
+        small. CRFsuite's ``c1`` is ``l1 / C``.
     temperature : float
         p(y) is proportional to exp(score(y) / temperature). What it does to weights a change of C
         and of their unit would do as well; it matters with ``loss_augmented``.
@@ -94,6 +97,7 @@ class ChainCRF(ChainEstimator):
         self,
         C: float | str = 1.0,
         *,
+        l1: float = 0.0,
         temperature: float = 1.0,
         loss_augmented: bool = False,
         loss: str | ArrayLike = defaults.LOSS,
@@ -124,6 +128,7 @@ class ChainCRF(ChainEstimator):
         verbose: bool | None = None,
     ):
         self.C = C
+        self.l1 = l1
         self.temperature = temperature
         self.loss_augmented = loss_augmented
         self.loss = loss

@@ -1,4 +1,4 @@
-"""Structured SVMs that choose C themselves, by cross-validation along regularisation paths.
+"""Estimators that choose C themselves, by cross-validation along regularisation paths.
 
 What they have in common is in :class:`taut.estimators._path_cv.PathCV`.
 """
@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taut.estimators._path_cv import PathCV
 from taut.estimators.chain import ChainSVM
+from taut.estimators.chain_crf import ChainCRF
 from taut.estimators.graph import GraphSVM
 from taut.estimators.multiclass import MulticlassSVM
 from taut.estimators.multilabel import MultilabelSVM
@@ -70,6 +71,25 @@ class ChainSVMCV(PathCV, ChainSVM):  # type: ignore[misc]  # folds take the plac
     )
 
     def partial_fit(self, *args: Any, **options: Any) -> "ChainSVMCV":
+        """Add sequences and go on with the C that ``fit`` has chosen."""
+        check_is_fitted(self)
+        return super().partial_fit(*args, **options)  # type: ignore[return-value]
+
+
+class ChainCRFCV(PathCV, ChainCRF):  # type: ignore[misc]  # folds take the place of X_val
+    __doc__ = (
+        "A :class:`taut.ChainCRF` that chooses C itself; all labels must be known.\n"
+        + COMMON.format(svm="ChainCRF")
+        + """    >>> from taut import ChainCRFCV
+    >>> from taut.datasets import make_digit_words
+    >>> X, y = make_digit_words(60, random_state=0)
+    >>> crf = ChainCRFCV(cv=3, n_lambdas=10, random_state=0).fit(X, y)
+    >>> crf.scores_.shape, bool(crf.best_score_ > 0.8)
+    ((10, 3), True)
+    """
+    )
+
+    def partial_fit(self, *args: Any, **options: Any) -> "ChainCRFCV":
         """Add sequences and go on with the C that ``fit`` has chosen."""
         check_is_fitted(self)
         return super().partial_fit(*args, **options)  # type: ignore[return-value]

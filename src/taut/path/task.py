@@ -152,6 +152,8 @@ def untrained(problem: Any, solver: BCFW, w: np.ndarray) -> Solution:
 
 
 def _check_linear_slacks(estimator: Any) -> None:
+    if estimator.l1:
+        raise ValueError(f"l1={estimator.l1}: paths are without an l1 norm; fit for each C")
     if estimator.slack_penalty != "linear":
         raise ValueError(
             f"slack_penalty={estimator.slack_penalty!r}: paths are followed by block-coordinate "

@@ -22,6 +22,7 @@ class AnyRun(ABC):
     importance: np.ndarray  # (n,)
     state: Any  # has w and count, whose first entry counts steps
     penalty: SlackPenalty = SlackPenalty.LINEAR
+    l1: float = 0.0  # lambda l1 |w|_1 is part of the objective
 
     @property
     def steps(self) -> int:

@@ -27,6 +27,18 @@ def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.
     return both
 
 
+def placed(v: np.ndarray, lower: np.ndarray, upper: np.ndarray, l1: float = 0.0) -> np.ndarray:
+    """The weights of a dual point's v; v itself where nothing limits them."""
+    if not lower.size:
+        return v
+    return np.clip(v - np.clip(v, -l1, l1) if l1 else v, lower, upper)
+
+
+def endless_if_none(box: tuple[np.ndarray, np.ndarray], dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds that forbid nothing, where weights are to be kept apart from v for another reason."""
+    return box if box[0].size else (np.full(dim, -np.inf), np.full(dim, np.inf))
+
+
 def checked_bounds(
     bounds: Bounds | None, dim: int, held_at_zero: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

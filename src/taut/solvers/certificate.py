@@ -4,6 +4,8 @@
     dual(mu)   = 1/n sum_i s_i ell_i - lambda (<v, w> - |w|^2 / 2)      (v = w without bounds)
     gap        = 1/n sum_i s_i [max_y H_i(y; w) - H_i(mu_i; w)] = primal - dual
 
+An l1 norm adds lambda l1 |w|_1 to both.
+
 Blocks are divided among threads; each writes to its own places and the sums are taken afterwards
 in a fixed order, so the number of threads never changes a bit.
 """
@@ -91,12 +93,15 @@ class OraclePass:
         )  # fmt: skip
 
 
-def certify(oracle: OraclePass, importance: np.ndarray, point: Point, C: float) -> Certificate:
+def certify(
+    oracle: OraclePass, importance: np.ndarray, point: Point, C: float, l1: float = 0.0
+) -> Certificate:
     """The certificate of a point; one oracle call per block."""
     oracle.run(point.w, point.mu)
     n = len(importance)
     lam = 1.0 / (C * n)
     w, v = point.w, point.v
-    primal = 0.5 * lam * (w @ w) + float(importance @ oracle.best) / n
-    dual = point.loss / n - lam * (v @ w - 0.5 * (w @ w))
+    norm = 0.5 * (w @ w) + (l1 * np.abs(w).sum() if l1 else 0.0)
+    primal = lam * norm + float(importance @ oracle.best) / n
+    dual = point.loss / n - lam * (v @ w - norm)
     return Certificate(primal, dual, importance * (oracle.best - oracle.mean) / n)

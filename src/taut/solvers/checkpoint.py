@@ -17,7 +17,7 @@ from taut._atomic import atomic_write
 from taut.solvers.best import Best
 from taut.solvers.solution import HISTORY
 
-FORMAT = "taut checkpoint 2"
+FORMAT = "taut checkpoint 3"
 
 
 class Checkpoint:
@@ -32,6 +32,7 @@ class Checkpoint:
             "solver": repr(run.solver),
             "relaxation": run.certifies,
             "C": run.C,
+            "l1": run.l1,
             "slack penalty": run.penalty.value,
             "bounds": bounds_print(run.state),
         }

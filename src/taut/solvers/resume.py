@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from taut.solvers.best import Best
+from taut.solvers.bounds import placed
 from taut.solvers.certificate import Point, certify
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
 from taut.solvers.corners import are_sound, are_weights
@@ -80,15 +81,19 @@ def _restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
     set_all_gaps(state.sampler.tree, arrays["sampler.tree"][leaves : leaves + run.n])
     run.state = state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))
     if state.lower.size:
-        state.w[:] = np.clip(state.v, state.lower, state.upper)
+        state.w[:] = placed(state.v, state.lower, state.upper, run.l1)
 
 
 def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     """What the file says was proved is proved again, from what it holds."""
     state = run.state
     loss = float(run.importance @ state.ell)
-    now = certify(run.oracle, run.importance, Point(state.w, state.v, loss, state.mu), run.C)
-    then = certify(run.oracle, run.importance, Point(best.w, best.w, 0.0, state.mu), run.C)
+    point, best_point = (
+        Point(state.w, state.v, loss, state.mu),
+        Point(best.w, best.w, 0.0, state.mu),
+    )
+    now = certify(run.oracle, run.importance, point, run.C, run.l1)
+    then = certify(run.oracle, run.importance, best_point, run.C, run.l1)
     run.oracle_is_fresh = False
     # An approximate oracle proves another bound each time, within its accuracy.
     slack = getattr(run.problem, "slack", lambda: 0.0)()
@@ -112,4 +117,4 @@ def check_weights(run: Any, damaged: Damaged) -> None:
         raise damaged("weights and dual point do not belong together")
     state.v[:] = stored
     if state.lower.size:
-        state.w[:] = np.clip(state.v, state.lower, state.upper)
+        state.w[:] = placed(state.v, state.lower, state.upper, run.l1)

@@ -9,7 +9,7 @@ from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import Corners, grown, new_corners, no_corners, with_new_blocks
 from taut.solvers.corrective import (
@@ -57,8 +57,9 @@ class Run(OracleRun):
         bounds: Bounds | None,
         seed: int,
         n_threads: int,
+        l1: float = 0.0,
     ):
-        self.problem, self.solver, self.C = problem, solver, C
+        self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         self.lengths = lengths_of(problem)
@@ -73,9 +74,11 @@ class Run(OracleRun):
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
         lower, upper = problem_bounds(problem, bounds)
+        if self.l1:
+            lower, upper = endless_if_none((lower, upper), problem.dim)
         order = parsed(Order, solver.order, "order") if isinstance(solver, BCFW) else Order.CYCLIC
         return State(
-            w=np.clip(v, lower, upper) if lower.size else v,
+            w=placed(v, lower, upper),
             v=v,
             lower=lower,
             upper=upper,
@@ -89,7 +92,7 @@ class Run(OracleRun):
             sampler=new_sampler(order, self.n, seed),
             average=np.zeros(problem.dim if solver.averaging else 0),
             count=np.zeros(3, np.int64),
-            total=np.zeros(3),
+            total=np.array([0.0, 0.0, 0.0, self.l1]),
             delta=delta,
             direct=dense_accumulator(v),
             plane=self._plane(delta),
@@ -261,7 +264,7 @@ class Run(OracleRun):
         state = self.state
         loss = float(self.importance @ state.ell)
         certificate = certify(
-            self.oracle, self.importance, Point(state.w, state.v, loss, state.mu), self.C
+            self.oracle, self.importance, Point(state.w, state.v, loss, state.mu), self.C, self.l1
         )
         state.count[ORACLE_CALLS] += self.n
         self.oracle_is_fresh = True
@@ -291,9 +294,7 @@ class Run(OracleRun):
         v = state.average * -factor
         v += state.v  # in place: these are large
         loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
-        return Point(
-            np.clip(v, state.lower, state.upper) if state.lower.size else v, v, loss, state.mu
-        )
+        return Point(placed(v, state.lower, state.upper, self.l1), v, loss, state.mu)
 
     def certified_average(self) -> tuple[Point, Certificate] | None:
         """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
@@ -302,7 +303,7 @@ class Run(OracleRun):
             return None
         self.state.count[ORACLE_CALLS] += self.n
         oracle = OraclePass(self.problem, len(self.oracle.works))
-        return point, certify(oracle, self.importance, point, self.C)
+        return point, certify(oracle, self.importance, point, self.C, self.l1)
 
 
 @compiled

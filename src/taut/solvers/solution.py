@@ -87,6 +87,7 @@ class Solution:
     inference: str = ""  # the method of the oracle, where there is a choice
     formulation: str = "margin"  # or "slack": what is rescaled by the loss
     slack_penalty: str = "linear"  # or "squared"
+    l1: float = 0.0  # lambda l1 |w|_1 is part of the objective
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
     soft_gap: float = np.nan  # of a solver with soft constraints, at the last certificate
     violation: float = np.nan  # how far its marginals are from agreeing, likewise
@@ -110,7 +111,8 @@ class Solution:
             return ""
         loss = " with the loss added" * (self.formulation == "softmax margin")
         missing = f"; the proof is of the {self.certifies}" if self.certifies else ""
-        return f"  a conditional random field{loss}{missing}\n"
+        sparse = f", l1 = {self.l1:g}" if self.l1 else ""
+        return f"  a conditional random field{loss}{sparse}{missing}\n"
 
     def _about_inference(self) -> str:
         if not self.inference:

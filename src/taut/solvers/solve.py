@@ -40,6 +40,7 @@ def solve(
     *,
     C: float = 1.0,
     slack_penalty: str = "linear",
+    l1: float = 0.0,
     bounds: Bounds | None = None,
     tol: float = 1e-3,
     max_passes: float = 1000,
@@ -59,6 +60,9 @@ def solve(
     """Minimise ``lambda/2 |w|^2 + 1/n sum_i s_i h(max_y H_i(y; w))``, lambda = 1/(C n).
 
     ``slack_penalty`` says what h is: "linear", h(xi) = xi, or "squared", h(xi) = xi^2 / 2.
+
+    ``l1`` adds lambda l1 |w|_1, which makes weights exactly zero (of CRFs only; CRFsuite's c1 is
+    l1 / C).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
     or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
@@ -96,10 +100,12 @@ def solve(
             f"solver={solver!r}; solve takes a solver with its options, such as BCFW() or "
             "Simplicial(); names are for estimators"
         )
+    if not (is_number(l1) and 0 <= l1 < np.inf):
+        raise ValueError(f"l1={l1!r}; it must be a number, not negative")
     penalty = named_penalty(slack_penalty)
     solver = solver or default_solver(problem, penalty)
     run = _new_run(
-        problem, solver, float(C), penalty, bounds=bounds, seed=seed, n_threads=n_threads
+        problem, solver, float(C), penalty, l1, bounds=bounds, seed=seed, n_threads=n_threads
     )
     with announced_compilation(problem, progress):
         run.compile()
@@ -131,10 +137,15 @@ def check_fits(problem: Any, solver: Any) -> None:
         )
 
 
-def _new_run(problem: Any, solver: Any, C: float, penalty: SlackPenalty, **options: Any) -> AnyRun:
+def _new_run(
+    problem: Any, solver: Any, C: float, penalty: SlackPenalty, l1: float, **options: Any
+) -> AnyRun:
     check_fits(problem, solver)
-    if isinstance(solver, LBFGS):
-        return LBFGSRun(problem, solver, C, **options)
+    if isinstance(solver, SDCA | LBFGS):
+        kind_of_crf: Any = Run if isinstance(solver, SDCA) else LBFGSRun
+        return kind_of_crf(problem, solver, C, l1=float(l1), **options)
+    if l1:
+        raise ValueError(f"l1={l1}: an l1 norm is for CRFs; {describe(solver)} trains SVMs")
     if isinstance(solver, Decomposition):
         return DecompositionRun(problem, solver, C, penalty=penalty, **options)
     if isinstance(solver, Subgradient):
@@ -214,6 +225,7 @@ class _Loop:
             inference=run.inference,
             formulation=run.formulation,
             slack_penalty=run.penalty.value,
+            l1=run.l1,
             certifies=run.certifies,
             soft_gap=float(best.rows[-1][SOFT_GAP]),
             violation=float(best.rows[-1][VIOLATION]),

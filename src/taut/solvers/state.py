@@ -4,7 +4,8 @@ The dual point is mu (kept by the problem) and its loss ``ell``; the weights fol
 
     v = C * sum_i s_i Psi_i(truth_i - mu_i),   w = clip(v, lower, upper)
 
-with s_i the sample weights and C = 1/(lambda n). In this scale a block step does not depend on n,
+with s_i the sample weights and C = 1/(lambda n). Where lambda l1 |w|_1 is added to the objective, v
+is first brought nearer to zero by l1. In this scale a block step does not depend on n,
 so adding examples leaves the weights of the others alone. Without bounds v and w are one array.
 """
 
@@ -21,7 +22,7 @@ from taut.solvers.sampling import Sampler
 # positions in State.count
 STEPS, ORACLE_CALLS, AVERAGED = 0, 1, 2
 # positions in State.total
-GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM = 0, 1, 2
+GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM, L1 = 0, 1, 2, 3
 
 
 class State(NamedTuple):
@@ -60,20 +61,26 @@ def move(state, delta, scale, step, loss_change):
         add_to(delta, -scale * step * factor, state.average)
         state.total[LOSS_AVERAGE] += factor * loss_change
     if state.lower.size > 0:
-        _clip_touched(delta, state.v, state.lower, state.upper, state.w)
+        _clip_touched(delta, state.v, state.lower, state.upper, state.total[L1], state.w)
     clear(delta)
 
 
+@compiled(inline=True)
+def nearer_zero(v, l1):
+    """v moved toward zero by l1, at most to it."""
+    return v - min(max(v, -l1), l1)
+
+
 @compiled
-def _clip_touched(delta, v, lower, upper, w):
+def _clip_touched(delta, v, lower, upper, l1, w):
     count = delta.count[0]
     for position in range(v.size if count == DENSE else count):
         entry = position if count == DENSE else delta.touched[position]
-        w[entry] = min(max(v[entry], lower[entry]), upper[entry])
+        w[entry] = min(max(nearer_zero(v[entry], l1), lower[entry]), upper[entry])
 
 
 @compiled
-def _slope(delta, v, lower, upper, w, scale, step):
+def _slope(delta, v, lower, upper, l1, w, scale, step):
     """<w(step) - w, delta> and its derivative, for w(step) = clip(v - scale * step * delta)."""
     change = 0.0
     slope = 0.0
@@ -81,30 +88,30 @@ def _slope(delta, v, lower, upper, w, scale, step):
     for position in range(v.size if count == DENSE else count):
         entry = position if count == DENSE else delta.touched[position]
         amount = delta.value[position]
-        value = v[entry] - scale * step * amount
+        value = nearer_zero(v[entry] - scale * step * amount, l1)
         if value < lower[entry]:
             value = lower[entry]
         elif value > upper[entry]:
             value = upper[entry]
-        else:
+        elif value != 0.0 or l1 == 0.0:
             slope -= scale * amount * amount
         change += (value - w[entry]) * amount
     return change, slope
 
 
 @compiled
-def bounded_step(delta, v, lower, upper, w, scale, gain, most):
-    """Exact line search under box constraints.
+def bounded_step(delta, v, lower, upper, l1, w, scale, gain, most):
+    """Exact line search under box constraints and with an l1 norm.
 
     The gain of moving on, ``gain + <w(step) - w, delta>``, is continuous, non-increasing and
     piecewise linear in the step: Newton's method inside a shrinking bracket finds its zero
     exactly once both ends lie on one piece.
     """
     low, high = 0.0, most
-    change, slope = _slope(delta, v, lower, upper, w, scale, most)
+    change, slope = _slope(delta, v, lower, upper, l1, w, scale, most)
     if gain + change >= 0.0:
         return most
-    change, slope = _slope(delta, v, lower, upper, w, scale, 0.0)
+    change, slope = _slope(delta, v, lower, upper, l1, w, scale, 0.0)
     step, value = 0.0, gain
     for _ in range(100):
         following = step - value / slope if slope < 0.0 else high
@@ -113,7 +120,7 @@ def bounded_step(delta, v, lower, upper, w, scale, gain, most):
         if following == low or following == high or following == step:
             break
         step = following
-        change, slope = _slope(delta, v, lower, upper, w, scale, step)
+        change, slope = _slope(delta, v, lower, upper, l1, w, scale, step)
         value = gain + change
         if value > 0.0:
             low = step
@@ -132,7 +139,10 @@ def line_search(state, delta, scale, curvature, gain, most):
     if gain <= 0.0:
         return 0.0
     if state.lower.size > 0:
-        return bounded_step(delta, state.v, state.lower, state.upper, state.w, scale, gain, most)
+        l1 = state.total[L1]
+        return bounded_step(
+            delta, state.v, state.lower, state.upper, l1, state.w, scale, gain, most
+        )
     # Equal features and a different loss: the dual is linear along d.
     if curvature <= 0.0:
         return most
@@ -150,7 +160,8 @@ def rebuild_weights(problem, state, C, n):
         project(problem, i, state.work, C * weight(problem, i), state.direct)
     if state.lower.size > 0:
         for entry in range(state.v.size):
-            state.w[entry] = min(max(state.v[entry], state.lower[entry]), state.upper[entry])
+            value = nearer_zero(state.v[entry], state.total[L1])
+            state.w[entry] = min(max(value, state.lower[entry]), state.upper[entry])
 
 
 def lengths_of(problem) -> np.ndarray:

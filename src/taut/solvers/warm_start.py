@@ -22,6 +22,7 @@ def check_same_objective(run: Any, earlier: Solution) -> None:
     for name, theirs, ours in (
         ("formulation", earlier.formulation, run.formulation),
         ("slack_penalty", earlier.slack_penalty, run.penalty.value),
+        ("l1", earlier.l1, run.l1),
     ):
         if theirs != ours:
             raise ValueError(

@@ -71,7 +71,9 @@ def solve_boxed_master(
         gain = slope(master, gradient, target - weights)
         if gain <= 0.0:
             break
-        step = bounded_step(dense_accumulator(-way), v, lower_too, upper_too, w, 1.0, gain, 1.0)
+        step = bounded_step(
+            dense_accumulator(-way), v, lower_too, upper_too, 0.0, w, 1.0, gain, 1.0
+        )
         short = not short and step < SHORT
         weights += step * (target - weights)
         if step == 1.0:

@@ -4,7 +4,8 @@ The marginals at w are a dual point (see ``gradient``). Without bounds on the we
 
     P(w) - D(q(w)) = lambda/2 |w - v|^2 = |gradient|^2 / (2 lambda)
 
-so a small gradient is a proof, not a hope.
+so a small gradient is a proof, not a hope. With an l1 norm, SciPy moves two vectors that are not
+negative, w = p - m, for which |p + m|_1 is smooth.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from scipy import optimize
 
 from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import checked_arrays
 from taut.solvers.lbfgs.gradient import Expectations
@@ -54,15 +55,16 @@ class LBFGSRun(AnyRun):
         bounds: Bounds | None,
         seed: int,
         n_threads: int,
+        l1: float = 0.0,
     ):
-        self.problem, self.solver, self.C = problem, solver, C
+        self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         lower, upper = problem_bounds(problem, bounds)
+        if l1:
+            lower, upper = endless_if_none((lower, upper), problem.dim)
         w = np.zeros(problem.dim)
-        self.state = State(
-            np.clip(w, lower, upper) if lower.size else w, lower, upper, np.zeros(2, np.int64)
-        )
+        self.state = State(placed(w, lower, upper), lower, upper, np.zeros(2, np.int64))
         self.free = Expectations(problem.free, n_threads)
         self.known = Expectations(problem.known, n_threads) if problem.is_partial else None
         self.parts = [self.free] if self.known is None else [self.free, self.known]
@@ -114,9 +116,7 @@ class LBFGSRun(AnyRun):
         check_keep(keep)
         check_same_objective(self, earlier)
         earlier_examples(self, earlier)
-        self.state.w[:] = earlier.w
-        if self.state.lower.size:
-            np.clip(earlier.w, self.state.lower, self.state.upper, out=self.state.w)
+        self.state.w[:] = placed(earlier.w, self.state.lower, self.state.upper)
 
     def final_state(self) -> State:
         if self.minimiser is not None:
@@ -141,29 +141,42 @@ class LBFGSRun(AnyRun):
 
     def _started(self) -> Minimiser:
         if self.minimiser is None:
-            state = self.state
-            box = optimize.Bounds(state.lower, state.upper) if state.lower.size else None
-            self.minimiser = Minimiser(state.w.copy(), box, self.solver.memory)
+            lower, upper, start = self.state.lower, self.state.upper, self.state.w.copy()
+            if self.l1:
+                start = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+                lower, upper = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])
+                lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+            box = optimize.Bounds(lower, upper) if lower.size else None
+            self.minimiser = Minimiser(start, box, self.solver.memory)
         return self.minimiser
 
     def _visit(self, minimiser: Minimiser) -> None:
         """Evaluate where SciPy wants it; keep the weights if they are the best so far."""
-        w = minimiser.point
-        assert w is not None
+        point = minimiser.point
+        assert point is not None
+        w = point[: len(self.state.w)] - point[len(self.state.w) :] if self.l1 else point
         found = self.evaluate(w)
         if found.primal < self.lowest:
             self.lowest, self.dual = found.primal, found.dual
             self.state.w[:] = w
-        minimiser.tell(found.primal, found.gradient)
+        value, gradient = found.primal, found.gradient
+        if self.l1:
+            slope = self.l1 / (self.C * self.n)
+            value += slope * float(point.sum() - np.abs(w).sum())
+            gradient = np.concatenate([slope + gradient, slope - gradient])
+        minimiser.tell(value, gradient)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
-        """Objective and gradient at w, and the dual value of the marginals there."""
-        state, n, lam = self.state, self.n, 1.0 / (self.C * self.n)
+        """Objective at w, gradient of its smooth part, and the dual value of the marginals."""
+        n, lam = self.n, 1.0 / (self.C * self.n)
         v = self._expect(w)
-        u = np.clip(v, state.lower, state.upper) if state.lower.size else v
-        primal = 0.5 * lam * (w @ w) + float(self.importance @ self._difference("value")) / n
+        u = placed(v, self.state.lower, self.state.upper, self.l1)
+        primal = lam * self._norm(w) + float(self.importance @ self._difference("value")) / n
         loss = float(self.importance @ self._difference("loss")) / n
-        return Evaluation(primal, loss - lam * (v @ u - 0.5 * (u @ u)), lam * (w - v))
+        return Evaluation(primal, loss - lam * (v @ u - self._norm(u)), lam * (w - v))
+
+    def _norm(self, w: np.ndarray) -> float:
+        return 0.5 * float(w @ w) + (self.l1 * float(np.abs(w).sum()) if self.l1 else 0.0)
 
     def _expect(self, w: np.ndarray) -> np.ndarray:
         """v = C sum_i s_i Psi_i (truth - q_i), or what is known of the truth."""
