@@ -17,7 +17,7 @@ from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status, describe
-from taut.solvers.solve import check_scale
+from taut.solvers.solve import check_fits, check_scale
 
 
 class Task:
@@ -188,6 +188,7 @@ def path_solver(solver: Any, problem: Any) -> BCFW:
         raise TypeError(
             f"{describe(solver)} cannot follow a path; use BCFW, with any order and direction"
         )
+    check_fits(problem, solver)
     if solver.refresh is None:
         raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
     return replace(solver, averaging=False)

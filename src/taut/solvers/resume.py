@@ -88,12 +88,10 @@ def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     """What the file says was proved is proved again, from what it holds."""
     state = run.state
     loss = float(run.importance @ state.ell)
-    point, best_point = (
-        Point(state.w, state.v, loss, state.mu),
-        Point(best.w, best.w, 0.0, state.mu),
-    )
-    now = certify(run.oracle, run.importance, point, run.C, run.l1)
-    then = certify(run.oracle, run.importance, best_point, run.C, run.l1)
+    last = Point(state.w, state.v, loss, state.mu)
+    kept = Point(best.w, best.w, 0.0, state.mu)
+    now = certify(run.oracle, run.importance, last, run.C, run.l1)
+    then = certify(run.oracle, run.importance, kept, run.C, run.l1)
     run.oracle_is_fresh = False
     # An approximate oracle proves another bound each time, within its accuracy.
     slack = getattr(run.problem, "slack", lambda: 0.0)()

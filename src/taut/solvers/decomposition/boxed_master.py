@@ -71,9 +71,8 @@ def solve_boxed_master(
         gain = slope(master, gradient, target - weights)
         if gain <= 0.0:
             break
-        step = bounded_step(
-            dense_accumulator(-way), v, lower_too, upper_too, 0.0, w, 1.0, gain, 1.0
-        )
+        delta = dense_accumulator(-way)
+        step = bounded_step(delta, v, lower_too, upper_too, 0.0, w, 1.0, gain, 1.0)
         short = not short and step < SHORT
         weights += step * (target - weights)
         if step == 1.0:
