@@ -67,9 +67,10 @@ def run(algorithm: str, params: Mapping[str, float], data: Data) -> dict[str, An
 
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.crfsuite"
-        start = time.process_time()
+        start, start_wall = time.process_time(), time.perf_counter()
         trainer.train(str(model))
         train_seconds = time.process_time() - start
+        train_wall_seconds = time.perf_counter() - start_wall
         model_megabytes = model.stat().st_size / 1e6
 
         with pycrfsuite.Tagger().open(str(model)) as tagger:
@@ -84,6 +85,8 @@ def run(algorithm: str, params: Mapping[str, float], data: Data) -> dict[str, An
         "params": dict(params),
         "append_seconds": append_seconds,
         "train_seconds": train_seconds,
+        "train_wall_seconds": train_wall_seconds,
+        "loss": iterations[-1].get("loss"),
         "iterations": len(iterations),
         "evaluations": sum(iteration.get("linesearch_trials", 1) for iteration in iterations),
         "seconds_per_iteration": sum(it["time"] for it in iterations) / len(iterations),

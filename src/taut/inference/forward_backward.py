@@ -26,6 +26,7 @@ import numba
 import numpy as np
 
 from taut._compile import INDEX, NUMBER, VECTOR, apart, compiled
+from taut.inference.exponentials import exponentials
 
 # exp(−2 · 300), the product of two of the smallest numbers that meet, is far from underflow.
 WIDEST = 300.0
@@ -93,8 +94,7 @@ def _exponentials(scores, sharpness, out):
     if top == -np.inf:
         out[:] = 0.0
         return top
-    for j in range(scores.size):
-        out[j] = np.exp(sharpness * (scores[j] - top))
+    exponentials(scores, sharpness, top, out)
     return top
 
 

@@ -263,11 +263,11 @@ def slack_rescaled(problem: Any) -> SlackRescaled:
     Elsewhere this raises a ValueError. A compiled problem of one's own needs ``rescaled_argmax``
     (see :mod:`taut.problem`).
 
-    >>> from taut import solve
+    >>> from taut import BCFW, solve
     >>> from taut.structures import multiclass_problem
     >>> cost = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]])
     >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), 3, cost=cost, bias=False)
-    >>> solution = solve(slack_rescaled(problem), tol=1e-6)
+    >>> solution = solve(slack_rescaled(problem), BCFW(direction="corrective"), tol=1e-6)
     >>> solution.status.name
     'CONVERGED'
     """
