@@ -5,6 +5,10 @@ the solver then takes its norm, a line search along it, and a multiple of it, wi
 the entries came from. Values stand in a row in the order they were first touched, and ``place``
 finds them: small enough to stay in the processor's cache however many weights there are. Where
 nearly every weight is touched anyway (dense node features) the accumulator is an ordinary vector.
+
+Where whole rows of weights are touched, as by marginals, it can keep rows instead of entries: only
+the place of a row's first entry is looked up, and its values are added side by side. Such an
+accumulator is filled by ``row_place`` alone, and its entries are listed only if asked for.
 """
 
 from typing import NamedTuple
@@ -19,8 +23,9 @@ DENSE = -1
 class Accumulator(NamedTuple):
     value: np.ndarray  # of the touched entries; of all if dense
     touched: np.ndarray  # which entries they are
-    place: np.ndarray  # (dim,) 1 + where an entry stands in ``value``, 0 if untouched
-    count: np.ndarray  # type: ignore[assignment]  # (1,) how many are touched, or DENSE
+    place: np.ndarray  # (dim,) 1 + where an entry (or row) stands in ``value``, 0 if untouched
+    rows: np.ndarray  # (2 * most rows,) first entry and size of each; empty if entries are kept
+    count: np.ndarray  # type: ignore[assignment]  # (2,) how many entries (or DENSE), and rows
 
 
 def new_accumulator(dim: int, capacity: int) -> Accumulator:
@@ -30,13 +35,20 @@ def new_accumulator(dim: int, capacity: int) -> Accumulator:
         np.zeros(capacity),
         np.zeros(capacity, np.int64),
         np.zeros(dim, np.int32),
-        np.zeros(1, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(2, np.int64),
     )
+
+
+def row_accumulator(dim: int, capacity: int, most_rows: int) -> Accumulator:
+    """A sparse accumulator of rows; they are disjoint, and always named by the same start."""
+    return new_accumulator(dim, capacity)._replace(rows=np.zeros(2 * most_rows, np.int64))
 
 
 def dense_accumulator(value: np.ndarray) -> Accumulator:
     """An accumulator that adds to ``value`` itself."""
-    return Accumulator(value, np.zeros(0, np.int64), np.zeros(0, np.int32), np.full(1, DENSE))
+    nothing = np.zeros(0, np.int64)
+    return Accumulator(value, nothing, np.zeros(0, np.int32), nothing, np.array([DENSE, 0]))
 
 
 @compiled(inline=True)
@@ -55,29 +67,39 @@ def push(delta, entry, amount):
 
 
 @compiled(inline=True)
+def keeps_rows(delta):
+    """Whether ``row_place`` may be used: of a dense accumulator, or one that was made for rows."""
+    return delta.rows.size > 0 or delta.count[0] == DENSE
+
+
+@compiled(inline=True)
 def row_place(delta, start, size):
-    """Where the entries start .. start + size stand side by side in ``value``, at zero if they are
-    new; -1 if some were touched apart from the others."""
+    """Where the row of entries start .. start + size stands in ``value``, at zero if it is new."""
     count = delta.count[0]
     if count == DENSE:
         return start
-    place = delta.place[start : start + size]
-    first = place[0]
-    apart = 0
-    if first == 0:
-        for j in range(size):
-            apart |= place[j]
-        if apart != 0:
-            return -1
-        for j in range(size):
-            delta.value[count + j] = 0.0
-            delta.touched[count + j] = start + j
-            place[j] = count + 1 + j
-        delta.count[0] = count + size
-        return count
+    place = delta.place[start]
+    if place > 0:
+        return place - 1
     for j in range(size):
-        apart |= place[j] - first - j
-    return first - 1 if apart == 0 else -1
+        delta.value[count + j] = 0.0
+    row = delta.count[1]
+    delta.rows[2 * row] = start
+    delta.rows[2 * row + 1] = size
+    delta.place[start] = count + 1
+    delta.count[0] = count + size
+    delta.count[1] = row + 1
+    return count
+
+
+@compiled
+def list_entries(delta):
+    """Write all entries of the rows into ``touched``."""
+    at = 0
+    for row in range(delta.count[1]):
+        for j in range(delta.rows[2 * row + 1]):
+            delta.touched[at] = delta.rows[2 * row] + j
+            at += 1
 
 
 # The kernels take plain arrays: unpacking a named tuple costs a Python model more than the work.
@@ -92,19 +114,34 @@ def _squared_norm(value, count):
 
 
 @compiled
-def _add_to(value, touched, count, step, w):
+def _add_row(value, step, w):
+    for j in range(value.size):
+        w[j] += step * value[j]
+
+
+@compiled
+def _add_to(value, touched, rows, count, step, w):
     if count[0] == DENSE:
-        for entry in range(w.size):
-            w[entry] += step * value[entry]
+        _add_row(value, step, w)
+    elif rows.size > 0:
+        at = 0
+        for row in range(count[1]):
+            start, size = rows[2 * row], rows[2 * row + 1]
+            _add_row(value[at : at + size], step, w[start : start + size])
+            at += size
     else:
         for j in range(count[0]):
             w[touched[j]] += step * value[j]
 
 
 @compiled
-def _clear(value, touched, place, count):
+def _clear(value, touched, place, rows, count):
     if count[0] == DENSE:
         value[:] = 0.0
+    elif rows.size > 0:
+        for row in range(count[1]):
+            place[rows[2 * row]] = 0
+        count[0] = count[1] = 0
     else:
         for j in range(count[0]):
             place[touched[j]] = 0
@@ -119,9 +156,9 @@ def squared_norm(delta):
 @both_modes
 def add_to(delta, step, w):
     """w += step * delta."""
-    _add_to(delta.value, delta.touched, delta.count, step, w)
+    _add_to(delta.value, delta.touched, delta.rows, delta.count, step, w)
 
 
 @both_modes
 def clear(delta):
-    _clear(delta.value, delta.touched, delta.place, delta.count)
+    _clear(delta.value, delta.touched, delta.place, delta.rows, delta.count)

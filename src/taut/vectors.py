@@ -96,8 +96,8 @@ def _sparse_dot(indices, values, w):
 
 
 @compiled
-def _push_all(value, touched, place, count, indices, values, amount):
-    delta = Accumulator(value, touched, place, count)
+def _push_all(value, touched, place, rows, count, indices, values, amount):
+    delta = Accumulator(value, touched, place, rows, count)
     for j in range(indices.size):
         push(delta, indices[j], amount * values[j])
 

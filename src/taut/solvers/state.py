@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import DENSE, Accumulator, add_to, clear
+from taut.accumulator import DENSE, Accumulator, add_to, clear, list_entries
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
 from taut.solvers.corners import Corners
 from taut.solvers.sampling import Sampler
@@ -61,6 +61,7 @@ def move(state, delta, scale, step, loss_change):
         add_to(delta, -scale * step * factor, state.average)
         state.total[LOSS_AVERAGE] += factor * loss_change
     if state.lower.size > 0:
+        list_entries(delta)
         _clip_touched(delta, state.v, state.lower, state.upper, state.total[L1], state.w)
     clear(delta)
 
@@ -140,6 +141,7 @@ def line_search(state, delta, scale, curvature, gain, most):
         return 0.0
     if state.lower.size > 0:
         l1 = state.total[L1]
+        list_entries(delta)
         return bounded_step(
             delta, state.v, state.lower, state.upper, l1, state.w, scale, gain, most
         )

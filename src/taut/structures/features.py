@@ -40,7 +40,7 @@ def push_node(features, node, k, n_states, amount, delta):
 
 @generic
 def push_states(features, node, row, amount, delta):
-    """delta += amount * (features of ``node`` with every label k, times row[k])."""
+    """delta += amount * (features of ``node`` with every label k, times row[k]); it keeps rows."""
 
 
 @compiled(fastmath=True)
@@ -177,11 +177,7 @@ class SparseFeatures(NamedTuple):
             factor = amount * features.data[position]
             start = features.indices[position] * n_states
             at = row_place(delta, start, n_states)
-            if at >= 0:
-                add_scaled(row, factor, value[at : at + n_states])
-            else:
-                for k in range(n_states):
-                    push(delta, start + k, factor * row[k])
+            add_scaled(row, factor, value[at : at + n_states])
 
     def n_nodes(features) -> int:
         return len(features.indptr) - 1
@@ -270,12 +266,7 @@ class ObservedFeatures(NamedTuple):
             if start == stop:
                 continue
             at = row_place(delta, start, stop - start)
-            if at >= 0:
-                _add_states(row, factor, states[start:stop], value[at : at + stop - start])
-            else:
-                for entry in range(start, stop):
-                    if states[entry] >= 0:
-                        push(delta, entry, factor * row[states[entry]])
+            _add_states(row, factor, states[start:stop], value[at : at + stop - start])
 
     def n_nodes(features) -> int:
         return len(features.indptr) - 1
@@ -327,9 +318,12 @@ def _entry_of(features, attribute, k, n_states):
 @compiled
 def _add_states(row, factor, states, out):
     """out += factor * row, entry by entry of ``out`` for the label it belongs to (-1: none)."""
+    if out.size == row.size:  # all labels in order
+        for j in range(out.size):
+            out[j] += factor * row[j] if states[j] >= 0 else 0.0
+        return
     for j in range(out.size):
-        if states[j] >= 0:
-            out[j] += factor * row[states[j]]
+        out[j] += factor * row[states[j]]
 
 
 Features = DenseFeatures | SparseFeatures | ObservedFeatures

@@ -26,7 +26,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
+from taut.accumulator import (
+    DENSE,
+    Accumulator,
+    dense_accumulator,
+    new_accumulator,
+    row_accumulator,
+)
 from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.problem import image_value
@@ -334,3 +340,11 @@ class Pairwise(PairwiseArrays):
         touched = problem.features.most_touched(problem.pointer, n_states)
         touched += 3 * n_states + problem.n_step * n_states**2
         return new_accumulator(problem.dim, touched)
+
+    def new_row_delta(problem) -> Accumulator:
+        """For changes of all labels at every position, as marginals make them."""
+        delta = problem.new_delta()
+        if delta.count[0] == DENSE:
+            return delta
+        entries = np.diff(problem.features.indptr[problem.pointer])
+        return row_accumulator(problem.dim, delta.value.size, int(entries.max()) + 4)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import push, row_place
+from taut.accumulator import keeps_rows, push, row_place
 from taut.structures.features import add_scaled, push_node, push_states
 
 
@@ -94,13 +94,8 @@ def push_label(problem, delta, first, length, t, k, amount):
 @both_modes
 def push_labels(problem, delta, first, length, t, row, amount):
     """delta += amount * features of position t, whose labels change by ``row``."""
-    n_states = problem.n_states
-    changed = 0
-    for k in range(n_states):
-        changed += row[k] != 0.0
-    # Side by side, entries of weights are found and added much faster than one by one.
-    if 3 * changed < n_states:
-        for k in range(n_states):
+    if not keeps_rows(delta):
+        for k in range(row.size):
             if row[k] != 0.0:
                 push_label(problem, delta, first, length, t, k, amount * row[k])
         return
@@ -116,11 +111,12 @@ def push_labels(problem, delta, first, length, t, row, amount):
 @compiled
 def push_row(delta, start, row, amount):
     """delta[start + k] += amount * row[k]."""
-    at = row_place(delta, start, row.size)
-    if at >= 0:
+    if keeps_rows(delta):
+        at = row_place(delta, start, row.size)
         add_scaled(row, amount, delta.value[at : at + row.size])
-    else:
-        for k in range(row.size):
+        return
+    for k in range(row.size):
+        if row[k] != 0.0:
             push(delta, start + k, amount * row[k])
 
 

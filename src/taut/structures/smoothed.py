@@ -161,7 +161,8 @@ class Smoothed(SmoothedFields):
         return SmoothedWork(problem.base.new_work(), problem.base.new_sums(), np.zeros(1))
 
     def new_delta(problem) -> Accumulator:
-        return problem.base.new_delta()
+        base = problem.base
+        return base.new_row_delta() if hasattr(base, "new_row_delta") else base.new_delta()
 
     # --- what a run asks -----------------------------------------------------------------------
 
