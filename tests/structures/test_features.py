@@ -8,7 +8,7 @@ from scipy import sparse
 from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
-from taut.accumulator import add_to, dense_accumulator, new_accumulator
+from taut.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
 from taut.structures.features import (
     DenseFeatures,
     joined,
@@ -17,6 +17,7 @@ from taut.structures.features import (
     node_scores,
     observed_features,
     push_node,
+    push_states,
     with_weights_of,
 )
 
@@ -35,6 +36,11 @@ def compiled_node_score(features, w, node, k, n_states):
 @compiled
 def compiled_push_node(features, node, k, n_states, amount, delta):
     push_node(features, node, k, n_states, amount, delta)
+
+
+@compiled
+def compiled_push_states(features, node, row, amount, delta):
+    push_states(features, node, row, amount, delta)
 
 
 def accumulator_for(features, K):
@@ -115,6 +121,32 @@ def test_push_node_is_the_transpose_of_node_scores(kind, K, seed):
     expected = np.zeros(features.dim(K))
     kept = place >= 0
     expected[place[kept]] = amount * np.outer(matrix[3], change)[kept]
+    np.testing.assert_allclose(as_vector(delta, features.dim(K)), expected, **EXACT)
+
+
+def rows_for(features, K, most_rows):
+    """An accumulator that keeps rows, with no more room than is said to be enough."""
+    if isinstance(features, DenseFeatures):
+        return dense_accumulator(np.zeros(features.dim(K)))
+    capacity = features.most_touched(np.array([0, features.n_nodes()]), K)
+    return row_accumulator(features.dim(K), capacity, most_rows)
+
+
+@kinds
+@given(K=sizes, seed=seeds)
+@settings(max_examples=40)
+def test_changes_of_all_labels_are_multiplied_with_the_matrix(kind, K, seed):
+    """Every change D of every node's labels, row by row: the product X' D."""
+    features, matrix, place = random_features(kind, K, seed)
+    rng = np.random.default_rng(seed)
+    changes = rng.normal(size=(7, K)) * (rng.random((7, K)) < 0.8)
+    amount = 1.3
+    delta = rows_for(features, K, np.count_nonzero(matrix))
+    for node in rng.permutation(7):
+        compiled_push_states(features, node, changes[node], amount, delta)
+    expected = np.zeros(features.dim(K))
+    kept = place >= 0
+    expected[place[kept]] = amount * (matrix.T @ changes)[kept]
     np.testing.assert_allclose(as_vector(delta, features.dim(K)), expected, **EXACT)
 
 

@@ -1,5 +1,7 @@
 """Chains and multiclass problems compute the feature map that their formula says."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from scipy import sparse
 from taut_reference import chain_pair, multiclass_pair
 
 from taut._compile import compiled
-from taut.accumulator import add_to, new_accumulator
+from taut.accumulator import add_to, clear, new_accumulator
 from taut.problem import (
     add_corner,
     add_loss,
@@ -55,6 +57,11 @@ def change_and_project(problem, i, mu, keep, y, amount, scale, work, delta, step
     add_corner(problem, i, y, amount, work)
     project(problem, i, work, scale, delta)
     advance(problem, i, mu, step, work)
+
+
+@compiled
+def project_once(problem, i, work, amount, delta):
+    project(problem, i, work, amount, delta)
 
 
 @compiled
@@ -183,6 +190,26 @@ def test_a_change_of_the_marginals_seen_by_the_weights(case, seed):
     # Other blocks are not touched.
     block(problem, reference, mu, i)[:] = block(problem, reference, before, i)
     np.testing.assert_array_equal(mu, before)
+
+
+@laws
+def test_any_change_is_multiplied_with_the_matrix_of_features(case, seed):
+    """Entry by entry, and by rows: what solvers of SVMs and of CRFs ask for."""
+    problem, reference = CASES[case](seed)
+    rng = np.random.default_rng(seed)
+    work, deltas = problem.new_work(), (problem.new_delta(), problem.new_row_delta())
+    for i, delta in product(range(problem.n), deltas):
+        node, step = (np.zeros(part.shape) for part in reference.image(i, reference.Y[i]))
+        few = rng.random(len(node)) < 0.5
+        node += rng.normal(size=node.shape)
+        node[few] *= np.eye(reference.K)[rng.integers(0, reference.K, few.sum())]
+        step += rng.normal(size=step.shape)
+        change = flat((node, step))
+        work.change[: change.size] = change
+        project_once(problem, i, work, -0.6, delta)
+        expected = -0.6 * reference.features_of(i, (node, step))
+        np.testing.assert_allclose(as_vector(delta, problem), expected, rtol=0, atol=1e-12)
+        clear(delta)
 
 
 @laws

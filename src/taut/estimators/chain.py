@@ -84,6 +84,7 @@ class ChainSVM(ChainEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from taut import ChainSVM
     >>> X = [np.eye(2)[[0, 1, 0]], np.eye(2)[[1, 1]]]
     >>> clf = ChainSVM(C=10, random_state=0).fit(X, [["a", "b", "a"], ["b", "b"]])

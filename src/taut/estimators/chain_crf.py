@@ -83,7 +83,7 @@ class ChainCRF(ChainEstimator):
     >>> crf.predict([np.eye(2)[[0, 0]]])
     [['a', 'a']]
     >>> crf.predict_proba([np.eye(2)[[0, 0]]])[0].round(1).tolist()  # columns: a, b
-    [[0.9, 0.1], [0.8, 0.2]]
+    [[0.9, 0.1], [0.9, 0.1]]
     >>> for labels, probability in crf.predict_nbest([np.eye(2)[[0, 0]]], 2)[0]:
     ...     print(labels, round(probability, 1))
     ['a', 'a'] 0.8

@@ -166,7 +166,13 @@ def _crf_solver(solver: Any, problem: Any) -> SDCA:
     if problem.is_partial or not isinstance(chosen, SDCA):
         why = "needs all labels, and some are missing" if problem.is_partial else "needs SDCA"
         raise ValueError(f"{describe(chosen)} cannot follow a path, which {why}; fit for each C")
-    return replace(chosen, averaging=False)
+    return _with_exact_gaps(chosen)
+
+
+def _with_exact_gaps(solver: Any) -> Any:
+    if solver.refresh is None:
+        raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
+    return replace(solver, averaging=False)
 
 
 def path_solver(solver: Any, problem: Any) -> BCFW:
@@ -189,6 +195,4 @@ def path_solver(solver: Any, problem: Any) -> BCFW:
             f"{describe(solver)} cannot follow a path; use BCFW, with any order and direction"
         )
     check_fits(problem, solver)
-    if solver.refresh is None:
-        raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
-    return replace(solver, averaging=False)
+    return _with_exact_gaps(solver)

@@ -61,6 +61,12 @@ class AnyRun(ABC):
         return getattr(self.problem, "formulation", "margin")
 
     @property
+    def bounds_last(self) -> bool:
+        """Whether a dual value bounds the objective of all weights, not only of those it came
+        with."""
+        return True
+
+    @property
     def is_soft_final(self) -> bool:
         """Whether the soft gap, if there is one, is that of the penalty asked for."""
         return True

@@ -30,6 +30,11 @@ class Best:
         """Whatever weights come next are taken; proved bounds stay."""
         self.primal = np.inf
 
+    def only(self, certificate: Certificate) -> None:
+        """This dual value is a bound only for the weights it came with, if they were kept."""
+        if self.returned != "earlier":
+            self.dual = certificate.dual
+
     def note(self, certificate: Certificate) -> None:
         """Every dual value is a valid bound, whatever becomes of the weights."""
         self.dual = max(self.dual, certificate.dual)

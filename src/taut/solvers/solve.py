@@ -307,6 +307,8 @@ class _Loop:
         averaged = run.certified_average()
         if averaged is None:
             best.consider(certificate, score, "last", run.state.w.copy)
+            if not run.bounds_last:
+                best.only(certificate)
         else:
             average, of_average = averaged
             other = self._score(average.w)

@@ -87,7 +87,8 @@ class PairwiseArrays(NamedTuple):
 
     def clamped(problem, known: np.ndarray) -> Self:
         """The same examples, limited to labellings that agree with the true labels known."""
-        return problem.constrained_to(np.where(known, problem.truth, -1))
+        others = problem.forced if problem.forced.size else -1
+        return problem.constrained_to(np.where(known, problem.truth, others))
 
     def impossible(problem, i: int, w: np.ndarray) -> ImpossibleConstraint:
         """The error to raise for an example of which no labelling is possible."""

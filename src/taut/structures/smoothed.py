@@ -230,7 +230,7 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
     >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3, bias=False)
     >>> solution = solve(smoothed(problem), tol=1e-6)
     >>> solution.status.name, round(solution.primal, 4), round(solution.scale, 4)
-    ('CONVERGED', 0.8863, 1.0986)
+    ('CONVERGED', 0.8525, 1.0986)
     """
     if isinstance(problem, Smoothed):
         raise ValueError("this problem is smoothed already")

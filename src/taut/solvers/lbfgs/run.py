@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize
+from threadpoolctl import ThreadpoolController  # scikit-learn requires it
 
 from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
@@ -26,6 +27,8 @@ from taut.solvers.solution import Solution, Status
 from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
 
 NO_GAPS = np.zeros(0)
+# Sums over weights are short, and BLAS would take longer to wake its threads than to add.
+BLAS = ThreadpoolController()
 # Positions in State.count.
 STEPS, ORACLE_CALLS = 0, 1
 
@@ -95,6 +98,11 @@ class LBFGSRun(AnyRun):
         return getattr(self.problem, "certifies", "")
 
     @property
+    def bounds_last(self) -> bool:
+        """Missing labels are filled in anew at other weights, which is another convex problem."""
+        return self.known is None
+
+    @property
     def is_finished(self) -> bool:
         return self.minimiser is not None and self.minimiser.point is None
 
@@ -152,6 +160,10 @@ class LBFGSRun(AnyRun):
 
     def _visit(self, minimiser: Minimiser) -> None:
         """Evaluate where SciPy wants it; keep the weights if they are the best so far."""
+        with BLAS.limit(limits=1, user_api="blas"):
+            self._evaluate_and_tell(minimiser)
+
+    def _evaluate_and_tell(self, minimiser: Minimiser) -> None:
         point = minimiser.point
         assert point is not None
         w = point[: len(self.state.w)] - point[len(self.state.w) :] if self.l1 else point
