@@ -87,7 +87,7 @@ class ChainCRF(ChainEstimator):
     >>> for labels, probability in crf.predict_nbest([np.eye(2)[[0, 0]]], 2)[0]:
     ...     print(labels, round(probability, 1))
     ['a', 'a'] 0.8
-    ['a', 'b'] 0.2
+    ['a', 'b'] 0.1
     """
 
     _fewest_classes = 1  # with one label, all probabilities are one

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from taut.accumulator import (
-    DENSE,
     Accumulator,
     dense_accumulator,
     new_accumulator,
@@ -343,8 +342,8 @@ class Pairwise(PairwiseArrays):
 
     def new_row_delta(problem) -> Accumulator:
         """For changes of all labels at every position, as marginals make them."""
-        delta = problem.new_delta()
-        if delta.count[0] == DENSE:
+        features, delta = problem.features, problem.new_delta()
+        if isinstance(features, DenseFeatures):
             return delta
-        entries = np.diff(problem.features.indptr[problem.pointer])
-        return row_accumulator(problem.dim, delta.value.size, int(entries.max()) + 4)
+        most_rows = int(np.diff(features.indptr[problem.pointer]).max()) + 4
+        return row_accumulator(problem.dim, delta.value.size, most_rows)
