@@ -37,10 +37,10 @@ class Text:
         shape = len(tokens), len(known)
         return sparse.csr_array((np.ones(len(columns)), columns, pointer), shape=shape)
 
-    def crfsuite(self, tmp_path, c2, all_states):
+    def crfsuite(self, tmp_path, c2, all_states, c1=0.0):
         """The lowest objective that CRFsuite logs, divided by the number of sequences."""
         settings = {
-            "c1": 0.0, "c2": c2, "max_iterations": 3000, "epsilon": 1e-6, "delta": 1e-10,
+            "c1": c1, "c2": c2, "max_iterations": 3000, "epsilon": 1e-6, "delta": 1e-10,
             "feature.possible_states": all_states, "feature.possible_transitions": True,
         }  # fmt: skip
         trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)
@@ -57,8 +57,9 @@ class Text:
             )
         )  # fmt: skip
 
-    def assert_same_optimum(self, theirs, problem, solver, c2):
-        solution = solve(problem, solver, C=1.0 / (2.0 * c2), tol=1e-7, max_passes=3000)
+    def assert_same_optimum(self, theirs, problem, solver, c2, c1=0.0):
+        C = 1.0 / (2.0 * c2)
+        solution = solve(problem, solver, C=C, l1=c1 * C, tol=1e-7, max_passes=3000)
         assert solution.status is Status.CONVERGED
         assert abs(theirs - solution.primal) <= 1e-5 * solution.primal
         # Their objective is one of ours: never below what is proved. It is printed to 1e-6.
@@ -112,8 +113,8 @@ def test_letters_with_dense_features(letters, tmp_path, c2):
         text.assert_same_optimum(theirs, text.problem(rows), solver, c2)
 
 
-def test_sequences_made_up(tmp_path):
-    """Needs no files; and our objective is that of the enumeration."""
+def made_up():
+    """Sequences that need no files."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 5, 40)
     labels = [[f"L{k}" for k in rng.integers(0, 3, length)] for length in lengths]
@@ -121,7 +122,19 @@ def test_sequences_made_up(tmp_path):
         [[f"a{rng.integers(4)}", f"b{rng.integers(5)}", f"with {label}"[: rng.integers(5, 8)]]
          for label in y] for y in labels
     ]  # fmt: skip
-    text = Text(attributes, labels)
+    return Text(attributes, labels)
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_an_l1_norm_is_its_c1(tmp_path, solver):
+    text = made_up()
+    theirs = text.crfsuite(tmp_path, 0.5, all_states=True, c1=0.4)
+    solution = text.assert_same_optimum(theirs, text.problem(text.rows()), solver, 0.5, 0.4)
+    assert 0 < np.count_nonzero(solution.w) < len(solution.w)
+
+
+def test_the_objective_is_that_of_an_enumeration(tmp_path):
+    text = made_up()
     theirs = text.crfsuite(tmp_path, 0.5, all_states=True)
     rows = text.rows()
     for solver in SOLVERS.values():
