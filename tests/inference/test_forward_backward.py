@@ -210,22 +210,24 @@ def test_the_gradient_of_log_z_is_the_marginals(shared):
 # --- which road ----------------------------------------------------------------------------------
 
 
-def by_definition(chain):
-    """Scores that meet in a sum: at one node and one step; under constraints, all that add up."""
+def by_definition(chain, sharpness):
+    """Scores that meet in a sum: at one node and one step; under constraints, all that add up, and
+    so do the labels they are summed over."""
     tables = chain.pair[: chain.length - 1]
     ranges = lambda rows: [  # noqa: E731
         np.ptp(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in rows
     ]
     nodes, steps = ranges(chain.theta), ranges(tables)
     if np.isfinite(chain.theta).all() and np.isfinite(tables).all():
-        return max(nodes) + max(steps, default=0.0)
-    return sum(nodes) + sum(steps) * (chain.length - 1 if len(steps) == 1 else 1)
+        return sharpness * (max(nodes) + max(steps, default=0.0))
+    total = sum(nodes) + sum(steps) * (chain.length - 1 if len(steps) == 1 else 1)
+    return sharpness * total + chain.length * np.log(chain.theta.shape[1])
 
 
-@given(chain=chains, spare=st.sampled_from([0, 3]))
-def test_spread_is_how_far_scores_that_meet_can_be_apart(chain, spare):
-    found = spread(*chain.padded(spare), chain.length)
-    assert found == pytest.approx(by_definition(chain), rel=1e-12)
+@given(chain=chains, spare=st.sampled_from([0, 3]), sharpness=st.sampled_from([0.1, 1.0, 7.0]))
+def test_spread_is_how_far_scores_that_meet_can_be_apart(chain, spare, sharpness):
+    found = spread(*chain.padded(spare), chain.length, sharpness)
+    assert found == pytest.approx(by_definition(chain, sharpness), rel=1e-12)
 
 
 @pytest.mark.parametrize(("excess", "road"), [(0.99, "scaled"), (1.01, "logarithmic")])
@@ -238,6 +240,18 @@ def test_the_road_is_chosen_by_the_spread(excess, road, sharpness):
     chain_expectation(theta, pair, 2, sharpness, NO_FEATURES, sums, np.zeros(8))
     took_logarithms = (sums.forward < 0.0).any()
     assert took_logarithms == (road == "logarithmic")
+
+
+def test_labellings_that_are_few_among_many():
+    """All scores are equal, but label 0 comes only after itself, and must be the last."""
+    length, n_states = 800, 10
+    theta, pair = np.zeros((length, n_states)), np.zeros((1, n_states, n_states))
+    pair[0, 1:, 0] = theta[-1, 1:] = -np.inf
+    for sharpness in (0.01, 1.0):
+        sums, image = new_chain_sums(length, 1, n_states), np.zeros((length + n_states) * n_states)
+        log_z = chain_expectation(theta, pair, length, sharpness, NO_FEATURES, sums, image)
+        assert log_z == pytest.approx(0.0, abs=1e-12)  # one labelling, of score 0
+        assert np.all(image[: length * n_states].reshape(length, -1)[:, 0] == 1.0)
 
 
 # --- extreme scores ------------------------------------------------------------------------------
@@ -291,9 +305,9 @@ def test_a_label_that_lags_behind_and_then_must_win(way):
     np.testing.assert_allclose(steps[0], right.step.sum(0), rtol=0, atol=5 * chain.rounding)
     if way != "just scaled":
         np.testing.assert_array_equal(node[:, 1], np.ones(length))
-        assert spread(theta, pair, length) > WIDEST
+        assert spread(theta, pair, length, 1.0) > WIDEST
     else:
-        assert spread(theta, pair, length) <= WIDEST
+        assert spread(theta, pair, length, 1.0) <= WIDEST
 
 
 @pytest.mark.parametrize(
@@ -304,7 +318,7 @@ def test_a_label_that_lags_behind_and_then_must_win(way):
 @pytest.mark.parametrize("shared", [True, False], ids=["one table", "a table per step"])
 def test_long_chains_neither_overflow_nor_lose_digits(shared, by, scale):
     chain = random_chain(2000, 4, 1, shared=shared, scale=scale)
-    assert by is logarithmic or spread(chain.theta, chain.pair, 2000) <= WIDEST
+    assert by is logarithmic or spread(chain.theta, chain.pair, 2000, 1.0) <= WIDEST
     log_z, node, step = chain.marginals(by)
     assert np.isfinite(log_z)
     # One message is rounded on its way from a node to a step, at the size of its scores.
@@ -317,7 +331,7 @@ def test_long_chains_neither_overflow_nor_lose_digits(shared, by, scale):
 
 def test_long_chains_agree_on_both_roads():
     chain = random_chain(2000, 5, 2, scale=20.0)
-    assert spread(chain.theta, chain.pair, 2000) <= WIDEST
+    assert spread(chain.theta, chain.pair, 2000, 1.0) <= WIDEST
     one, two = chain.marginals(scaled), chain.marginals(logarithmic)
     assert one[0] == pytest.approx(two[0], rel=1e-13)
     np.testing.assert_allclose(one[1], two[1], rtol=0, atol=1e-11)

@@ -11,8 +11,9 @@ beginnings and all endings of a labelling, each scaled to stay near one,
 its numbers can underflow as long as the scores that meet in a sum differ by little (``spread``):
 f_t sums over all labels before it, so that the smallest of its entries is at least exp(−range of
 theta_t − range of pair) times the largest. Under constraints sums run over few labels, and what a
-label lags behind adds up over the steps. ``logarithmic`` takes logarithms of all sums: it is right
-whatever the scores are, for about ten times the price.
+label lags behind, in scores and in the number of labellings, adds up over the steps.
+``logarithmic`` takes logarithms of all sums: it is right whatever the scores are, for about ten
+times the price.
 
 ``chain_expectation`` chooses between them, and is compiled once for all solvers.
 
@@ -65,8 +66,8 @@ def _range(scores):
 
 
 @compiled
-def spread(theta, pair, length):
-    """How far scores that meet in one of the sums can be apart."""
+def spread(theta, pair, length, sharpness):
+    """How far the logarithms of numbers that meet in one of the sums can be apart."""
     n_states = theta.shape[1]
     n_tables = min(pair.shape[0], length - 1)
     flat = pair.reshape(-1)
@@ -82,7 +83,10 @@ def spread(theta, pair, length):
         size, some = _range(theta[t])
         most, total = max(most, size), total + size
         forbids |= some
-    return total if forbids else most + widest
+    # What lags behind, lags behind sums over up to K labels at every step.
+    if forbids:
+        return sharpness * total + length * np.log(n_states)
+    return sharpness * (most + widest)
 
 
 @compiled
@@ -333,7 +337,7 @@ def chain_expectation(theta, pair, length, sharpness, step_features, sums, image
     ``step_features`` (F, K, K); without such the plain sum. Returns log Z."""
     n_states = theta.shape[1]
     node = image[: length * n_states].reshape((length, n_states))
-    by_scaling = sharpness * spread(theta, pair, length) <= WIDEST
+    by_scaling = spread(theta, pair, length, sharpness) <= WIDEST
     if by_scaling:
         log_z = scaled(theta, pair, length, sharpness, sums, node)
     else:
