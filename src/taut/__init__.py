@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from taut.estimators import PoseSVM as PoseSVM
     from taut.estimators import StructuredSVM as StructuredSVM
     from taut.estimators import StructuredSVMCV as StructuredSVMCV
+    from taut.estimators import TreeCRF as TreeCRF
     from taut.estimators import load as load
     from taut.graphs import Graph as Graph
     from taut.path import PathStatus as PathStatus
@@ -90,6 +91,7 @@ _HOME = {
     "StructuredSVM": "taut.estimators",
     "StructuredSVMCV": "taut.estimators",
     "Subgradient": "taut.solvers",
+    "TreeCRF": "taut.estimators",
     "check_problem": "taut.check",
     "load": "taut.estimators",
     "regularization_grid": "taut.path",

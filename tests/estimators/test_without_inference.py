@@ -85,7 +85,7 @@ def test_a_cold_crf_with_a_loss_is_the_svm():
 
 def test_on_trees_marginals_are_exact():
     graphs, labels = rings(8, edges=PATH)
-    crf = GraphCRF(C=0.5, temperature=0.7, pairwise="full").fit(graphs, labels)
+    crf = GraphCRF(C=0.5, temperature=0.7, pairwise="full", solver="idal").fit(graphs, labels)
     x, _ = graphs[0]
     theta = x @ crf.coef_.T + crf.intercept_
     pair = crf.edge_coef_.reshape(2, 2)
@@ -119,7 +119,7 @@ def test_columns_are_the_labels_of_the_nodes_own_type():
         features = np.array(numbers)[:, None] + 0.1 * rng.normal(size=(2, 1))
         graphs.append(Graph(features, [[0, 1]], node_types=[0, 1]))
         labels.append([names[kind][k] for kind, k in enumerate(numbers)])
-    crf = GraphCRF(C=1.0, pairwise="full").fit(graphs, labels)
+    crf = GraphCRF(C=1.0, pairwise="full", solver="idal").fit(graphs, labels)
     rows = crf.predict_marginals(graphs[:1])[0]
     assert rows.shape == (2, 3)
     assert rows[0, 2] == 0.0
@@ -184,7 +184,7 @@ def test_a_warm_start_goes_from_an_oracle_to_no_inference():
         (GraphCRF(temperature=-1), "temperature=-1; a positive number"),
         (
             GraphCRF(solver="bcfw"),
-            "solver='bcfw'; expected 'soft-bcfw', .* did you mean 'soft-bcfw'",
+            "solver='bcfw'; expected 'auto', 'sdca', 'lbfgs', 'soft-bcfw', .* did you mean",
         ),
         (GraphCRF(C=0.0), "C=0.0; it must be a positive number"),
     ],

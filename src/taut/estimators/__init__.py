@@ -19,6 +19,7 @@ from taut.estimators.multiclass import MulticlassSVM
 from taut.estimators.multilabel import MultilabelSVM
 from taut.estimators.pose import PoseSVM
 from taut.estimators.structured import StructuredSVM
+from taut.estimators.tree_crf import TreeCRF
 
 __all__ = [
     "ChainCRF",
@@ -35,6 +36,7 @@ __all__ = [
     "PoseSVM",
     "StructuredSVM",
     "StructuredSVMCV",
+    "TreeCRF",
     "load",
 ]
 

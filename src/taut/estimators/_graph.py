@@ -1,6 +1,7 @@
 """What GraphSVM and GraphCRF share: graphs to problems and back."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -31,9 +32,9 @@ class GraphEstimator(StructuredEstimator):
 
     @abstractmethod
     def _costs(
-        self, truth: np.ndarray, stacked: StackedGraphs, node_labels: NodeLabels
+        self, truth: np.ndarray, node_type: np.ndarray | None, node_labels: NodeLabels
     ) -> np.ndarray:
-        """(node types, K, K) cost of mistakes."""
+        """(node types, K, K) cost of mistakes; the arguments are of nodes that have a label."""
 
     def _is_normalized(self) -> bool:
         """Whether the loss of a graph is divided by its weight."""
@@ -52,22 +53,44 @@ class GraphEstimator(StructuredEstimator):
     def _prepare(
         self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
     ) -> Prepared:
+        return self._stated(stack_graphs(graphs), labels, sample_weight)
+
+    def _stated(
+        self,
+        stacked: StackedGraphs,
+        labels: Any,
+        sample_weight: ArrayLike | None,
+        crf: Callable[[GraphProblem, np.ndarray], Any] | None = None,
+    ) -> Prepared:
+        """The problem of these graphs, without nodes that have no label.
+
+        They stay where ``crf`` makes the CRF of a problem, given which of its nodes have a label.
+        """
         earlier = self._earlier()
-        stacked = stack_graphs(graphs)
         check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         weights = checked_weights(sample_weight, len(stacked.lengths))
         known = is_labelled(labels, self.missing_label)
-        stacked, left = without_nodes(stacked, known)
-        if not left.any():
+        if not known.any():
             raise ValueError(
                 f"no node has a label: None and missing_label={self.missing_label!r} mean that "
                 "there is none"
             )
-        node_labels = NodeLabels(labels, known, stacked.node_type, self.missing_label)
+        if crf is None:
+            stacked, left = without_nodes(stacked, known)
+            weights = None if weights is None else weights[left]
+            labelled = np.ones(stacked.rows.shape[0], bool)
+        else:
+            labelled = known
+        types = None if stacked.node_type is None else stacked.node_type[labelled]
+        n_types = 1 if stacked.node_type is None else int(stacked.node_type.max()) + 1
+        node_labels = NodeLabels(labels, known, types, n_types)
+        if crf is None:
+            node_labels.check_several(self.missing_label)
         if earlier is not None and not node_labels.same_classes(self._labels):
             raise ValueError("warm_start: the labels differ from those of the last fit")
         model = self._model_of(stacked, node_labels)
-        truth = node_labels.encode(labels, known, stacked.node_type)
+        truth = np.zeros(len(labelled), np.int32)
+        truth[labelled] = node_labels.encode(labels, known, types)
         problem = graph_problem(
             model,
             stacked.rows,
@@ -78,10 +101,10 @@ class GraphEstimator(StructuredEstimator):
             edge_rows=stacked.edge_rows,
             node_type=stacked.node_type,
             edge_type=_edge_types(stacked, model),
-            cost=self._costs(truth, stacked, node_labels),
+            cost=self._costs(truth[labelled], types, node_labels),
             node_weight=stacked.node_weight,
             normalize=self._is_normalized(),
-            importance=None if weights is None else weights[left],
+            importance=weights,
             inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
         )
@@ -91,12 +114,13 @@ class GraphEstimator(StructuredEstimator):
             self._labels, self._graph_model = node_labels, model
             self.classes_ = node_labels.classes
             self.n_features_in_ = model.n_features
-            self.inference_ = solution.inference
+            self.inference_ = solution.inference if crf is None else "sum-product"
             self.coef_, self.intercept_, self.edge_coef_ = (
                 parts[0] if len(parts) == 1 else parts for parts in model.weights(solution.w)
             )
 
-        return Prepared(self._formulated(problem), self.C, complete, earlier)
+        posed = self._formulated(problem) if crf is None else crf(problem, labelled)
+        return Prepared(posed, self.C, complete, earlier)
 
     def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
         joins = _joins(stacked)
@@ -141,7 +165,9 @@ class GraphEstimator(StructuredEstimator):
         numbers = decode(problem, self.w_, self._n_threads())
         return self._labels.decode(numbers, stacked)
 
-    def _problem_to_predict(self, stacked: StackedGraphs, inference: str) -> GraphProblem:
+    def _problem_to_predict(
+        self, stacked: StackedGraphs, inference: str, truth: np.ndarray | None = None
+    ) -> GraphProblem:
         model = self._graph_model
         for what, found, fitted in (
             ("node", stacked.rows.shape[1], model.n_features),
@@ -160,7 +186,7 @@ class GraphEstimator(StructuredEstimator):
             model,
             stacked.rows,
             stacked.lengths,
-            None,
+            truth,
             stacked.ends,
             stacked.n_edges,
             edge_rows=edge_rows,

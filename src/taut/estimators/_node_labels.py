@@ -14,15 +14,18 @@ class NodeLabels:
     """Numbers for the labels of each node type, and back."""
 
     def __init__(
-        self, labels: Any, known: np.ndarray, node_type: np.ndarray | None, missing: Any
+        self, labels: Any, known: np.ndarray, node_type: np.ndarray | None, n_types: int = 1
     ) -> None:
         """``known`` is of all nodes, ``node_type`` of those that have a label."""
         parts = known_parts(labels, known)
-        self.n_types = 1 if node_type is None else int(node_type.max()) + 1
+        self.n_types = n_types
         self.codecs = [LabelCodec(_of_type(parts, node_type, k)) for k in range(self.n_types)]
         for kind, codec in enumerate(self.codecs):
             if len(codec.classes) == 0:
                 raise ValueError(f"no node of type {kind} has a label; number the types from 0")
+
+    def check_several(self, missing: Any) -> None:
+        """Refuse one label only, with which there is nothing to learn but probabilities of one."""
         if all(len(codec.classes) == 1 for codec in self.codecs):
             label = self.codecs[0].classes.tolist()[0]
             raise ValueError(
@@ -44,6 +47,22 @@ class NodeLabels:
         numbers = np.zeros(len(node_type), np.int32)
         for kind, codec in enumerate(self.codecs):
             numbers[node_type == kind] = codec.encode(_of_type(parts, node_type, kind))
+        return numbers
+
+    def encode_known(
+        self, labels: Any, known: np.ndarray, node_type: np.ndarray | None
+    ) -> np.ndarray:
+        """The same for labels that must be among those of training."""
+        numbers = self.encode(labels, known, node_type)
+        if numbers.min(initial=0) < 0:
+            at = np.flatnonzero(known)[np.flatnonzero(numbers < 0)[0]]
+            stop = np.cumsum([len(part) for part in labels])
+            graph = int(np.searchsorted(stop, at, "right"))
+            node = int(at - (stop[graph] - len(labels[graph])))
+            raise ValueError(
+                f"labels[{graph}] has the label {labels[graph][node]!r} at node {node}, which no "
+                "such node had in training"
+            )
         return numbers
 
     def costs(

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from taut.estimators._graph import GraphEstimator
 from taut.estimators._node_labels import NodeLabels
-from taut.graphs import StackedGraphs
 
 LOSSES = ("hamming-sum", "hamming")
 
@@ -139,7 +138,7 @@ class GraphSVM(GraphEstimator):
         return isinstance(self.loss, str) and self.loss == "hamming"
 
     def _costs(
-        self, truth: np.ndarray, stacked: StackedGraphs, node_labels: NodeLabels
+        self, truth: np.ndarray, node_type: np.ndarray | None, node_labels: NodeLabels
     ) -> np.ndarray:
         given = None if isinstance(self.loss, str) else self.loss
-        return node_labels.costs(truth, stacked.node_type, self.class_weight, given)
+        return node_labels.costs(truth, node_type, self.class_weight, given)

@@ -1,27 +1,39 @@
-"""Conditional random fields on graphs, trained without inference."""
+"""Conditional random fields on graphs: exact on forests, relaxed on graphs with cycles."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from taut.estimators._base import Prepared
-from taut.estimators._graph import GraphEstimator
+from taut.estimators._forest_posterior import first_cycle
+from taut.estimators._graph_probabilities import GraphProbabilities
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs
-from taut.inference.marginals import graph_marginals
-from taut.solvers.checks import is_number
-from taut.structures.graphs.compute import sizes
+from taut.solvers import LBFGS, SDCA, Solution
+from taut.solvers.named import (
+    CRF_SOLVERS,
+    FACTOR_SOLVERS,
+    check_name,
+    is_without_inference,
+    named_crf_solver,
+    named_solver,
+)
+from taut.structures.graphs import GraphProblem
+from taut.structures.partly_labelled import partly_labelled
+from taut.structures.smoothed import smoothed
 
 
-class GraphCRF(GraphEstimator):
+class GraphCRF(GraphProbabilities):
     """Conditional random field for graphs whose nodes are to be labelled.
 
-    The entropy of a CRF is replaced by a quadratic one, ``sum (1 - |mu|^2)`` over the marginals of
-    nodes and edges (Gini), and marginals need only agree locally; then training needs no inference
-    at all (Hu and Obozinski 2018), and ends with a proved gap on graphs with cycles too.
+    Minimises ``lambda/2 |w|^2 + 1/n sum_i -T log p(y_i | x_i; w)`` with ``lambda = 1/(C n)`` and
+    ``p(y) = exp(score(y) / T) / Z``, T the temperature. On chains, trees and forests that is exact,
+    and so are all probabilities. Z of a graph with cycles cannot be computed. For training on such
+    graphs the entropy of a CRF is replaced by a quadratic one, ``sum (1 - |mu|^2)`` over the
+    marginals of nodes and edges (Gini), and marginals need only agree locally; then training needs
+    no inference at all (Hu and Obozinski 2018). Both end with a proved gap.
 
     Parameters not listed are those of :class:`taut.GraphSVM`.
 
@@ -29,6 +41,8 @@ class GraphCRF(GraphEstimator):
     ----------
     C : float
         Weight of the likelihood against the regulariser.
+    l1 : float
+        Adds ``lambda l1 |w|_1``: weights that do not earn it become exactly zero. For forests only.
     temperature : float
         Weight of the entropy: how undecided the model is meant to be. With ``loss_augmented`` and
         temperature toward 0 this is :class:`taut.GraphSVM`.
@@ -36,17 +50,30 @@ class GraphCRF(GraphEstimator):
         Ask for a margin as well: mistakes are scored up by the number of wrong nodes.
     class_weight : dict, "balanced" or None
         Multiplies the cost of mistakes on a label; for ``loss_augmented``.
+    missing_label : label
+        Nodes with this label (default -1) or None have no label. On forests it is summed over: the
+        objective is then not convex, the solver is "lbfgs", and the certificate is that of the
+        labels as the final weights fill them in. On graphs with cycles such nodes and their edges
+        are left out of training. If -1 is a class of yours, set this to None.
     inference : str
         Of ``predict``.
-    solver : {"idal", "soft-sdca", "augmented-lagrangian", "soft-bcfw"} or solver object
-        "idal" and "augmented-lagrangian" make edges agree with their nodes exactly, in the limit.
+    decoding : {"viterbi", "posterior"}
+        What ``predict`` returns: the best labels as a whole, or the most probable label of every
+        node.
+    solver : str or solver object
+        "auto" trains forests by "sdca" (:class:`taut.SDCA`), by "lbfgs" (:class:`taut.LBFGS`) if
+        labels are missing, and all graphs by "idal" if some have cycles. "idal", "soft-sdca",
+        "augmented-lagrangian" and "soft-bcfw" train the relaxed CRF; the first and the third make
+        edges agree with their nodes exactly, in the limit.
     rho : float
-        Penalty parameter: small values enforce consistency early, large ones make easier steps.
+        Penalty parameter of the relaxed CRF: small values enforce consistency early, large ones
+        make easier steps.
 
     Attributes
     ----------
     classes_ : labels, or a list with those of each node type
-    solution_ : the certificate, of the relaxed CRF
+    inference_ : "sum-product" if training was exact, else "none"
+    solution_ : the certificate, of the exact or the relaxed CRF
     coef_, intercept_, edge_coef_ : as those of :class:`taut.GraphSVM`
     w_, n_iter_, n_features_in_
 
@@ -59,6 +86,14 @@ class GraphCRF(GraphEstimator):
     [['sea', 'sea', 'sky', 'sky']]
     >>> crf.classes_.tolist(), crf.predict_marginals([(x, edges)])[0][0].round(1).tolist()
     (['sea', 'sky'], [0.0, 1.0])
+
+    Without the last edge this is a chain, and probabilities are exact:
+
+    >>> crf = GraphCRF(C=10, random_state=0).fit([(x, edges[:3])], [["sky", "sky", "sea", "sea"]])
+    >>> for labels, probability in crf.predict_nbest([(x, edges[:3])], 2)[0]:
+    ...     print(labels, round(probability, 1))
+    ['sky', 'sky', 'sea', 'sea'] 0.8
+    ['sky', 'sea', 'sea', 'sea'] 0.1
     """
 
     averaging = False
@@ -67,16 +102,18 @@ class GraphCRF(GraphEstimator):
         self,
         C: float = 1.0,
         *,
+        l1: float = 0.0,
         temperature: float = 1.0,
         loss_augmented: bool = False,
         pairwise: Any = "potts",
         unary: Any = "full",
         attractive: bool = False,
         inference: str = "auto",
+        decoding: str = "viterbi",
         class_weight: dict | str | None = None,
         missing_label: Any = -1,
         bias: bool = True,
-        solver: Any = "idal",
+        solver: Any = "auto",
         rho: float = 1.0,
         tol: float = 1e-3,
         max_passes: float = 10_000,
@@ -92,12 +129,14 @@ class GraphCRF(GraphEstimator):
         verbose: bool | None = None,
     ):
         self.C = C
+        self.l1 = l1
         self.temperature = temperature
         self.loss_augmented = loss_augmented
         self.pairwise = pairwise
         self.unary = unary
         self.attractive = attractive
         self.inference = inference
+        self.decoding = decoding
         self.class_weight = class_weight
         self.missing_label = missing_label
         self.bias = bias
@@ -116,47 +155,70 @@ class GraphCRF(GraphEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    # --- training ------------------------------------------------------------------------------
+
     def _prepare(
         self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
     ) -> Prepared:
-        if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
+        self._check_options()
+        self._check_solver()
+        stacked = stack_graphs(graphs)
+        crf = self._crf if self._trains_exactly(stacked) else None
+        if crf is None and self.l1:
             raise ValueError(
-                f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF is "
-                "GraphSVM"
+                f"l1={self.l1}: an l1 norm is for CRFs trained exactly, on forests, and this one "
+                "is relaxed; use l1=0"
             )
-        return super()._prepare(graphs, labels, sample_weight)
+        return self._stated(stacked, labels, sample_weight, crf)
+
+    def _check_solver(self) -> None:
+        check_name(self.solver, ["auto", *CRF_SOLVERS, *FACTOR_SOLVERS])
+        is_ours = isinstance(self.solver, str | SDCA | LBFGS) or is_without_inference(self.solver)
+        if not is_ours:
+            raise TypeError(
+                f"solver={self.solver!r}; a CRF on forests is trained by SDCA or LBFGS, one on "
+                "graphs with cycles by IDAL, AugmentedLagrangian, SoftSDCA or SoftBCFW"
+            )
+
+    def _trains_exactly(self, stacked: StackedGraphs) -> bool:
+        if is_without_inference(self.solver):
+            return False
+        cycle = first_cycle(stacked)
+        if cycle is not None and self.solver != "auto":
+            raise ValueError(
+                f"the edges of graphs[{cycle}] close a cycle, and solver={self.solver!r} is for "
+                'forests; use solver="auto", which trains the relaxed CRF of such graphs by "idal"'
+            )
+        return cycle is None
+
+    def _crf(self, problem: GraphProblem, known: np.ndarray) -> Any:
+        temperature = float(self.temperature)
+        if known.all():
+            return smoothed(problem, temperature, loss_augmented=self.loss_augmented)
+        if self.loss_augmented:
+            raise ValueError(
+                "loss_augmented=True needs all labels, and some are missing; leave those nodes "
+                "out, or train without it"
+            )
+        return partly_labelled(problem, known, temperature)
+
+    def _training_inference(self) -> str:
+        """Sums need none, and neither does training without inference; it is for prediction."""
+        return "auto"
+
+    def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
+        if not getattr(problem, "is_smoothed", False):
+            name = "idal" if self.solver == "auto" else self.solver
+            return named_solver(name, problem, self.averaging, **self._solver_options())
+        if earlier is not None and self.solver == "auto" and isinstance(earlier.solver, LBFGS):
+            return earlier.solver  # a run goes on with the solver it began with
+        return named_crf_solver(self.solver, problem, self.averaging)
 
     def _solver_options(self) -> dict[str, Any]:
         return {"rho": self.rho, "temperature": float(self.temperature)}
 
     def _costs(
-        self, truth: np.ndarray, stacked: StackedGraphs, node_labels: NodeLabels
+        self, truth: np.ndarray, node_type: np.ndarray | None, node_labels: NodeLabels
     ) -> np.ndarray:
-        costs = node_labels.costs(truth, stacked.node_type, self.class_weight)
+        costs = node_labels.costs(truth, node_type, self.class_weight)
         return costs if self.loss_augmented else 0.0 * costs
-
-    def predict_marginals(self, graphs: Any) -> list[np.ndarray]:
-        """Of every graph an array (nodes, labels): how probable each label is at each node.
-
-        On chains, trees and forests these are exact, those of exp(score / temperature). On graphs
-        with cycles they are the relaxed model's own: they add up to one and agree along edges, but
-        belong to no distribution over labellings, and improbable labels get exactly 0. The columns
-        are ``classes_``; with several node types, those of the node's type, then zeros.
-        """
-        check_is_fitted(self)
-        stacked = stack_graphs(graphs)
-        problem = self._problem_to_predict(stacked, self.inference)
-        arrays, work = problem.arrays, problem.new_work()
-        local, found = work.arrays.local, []
-        for i in range(problem.n):
-            first, n, start, m = (int(size) for size in sizes(arrays, i))
-            problem.scores(self.w_, i, work)
-            marginals = graph_marginals(
-                local.theta[:n],
-                arrays.nodes.states[first : first + n],
-                arrays.edges.ends[start : start + m],
-                local.pair[:m],
-                temperature=self.temperature,
-            )
-            found.append(marginals.node)
-        return found

@@ -89,7 +89,7 @@ def named_solver(
         if temperature > 0
         else ["auto", *SOLVERS, *(FACTOR_SOLVERS if has_rho else ())]
     )
-    _check_name(solver, names)
+    check_name(solver, names)
     if temperature > 0:
         raise TypeError(
             f"solver={solver!r} has no temperature; expected {_listed(names)}, or such an object"
@@ -114,7 +114,7 @@ def named_solver(
 
 def named_crf_solver(solver: Any, problem: Any, averaging: bool = False) -> SDCA | LBFGS:
     """The solver of a CRF by its name, or the solver itself; "auto" chooses by the problem."""
-    _check_name(solver, ["auto", *CRF_SOLVERS])
+    check_name(solver, ["auto", *CRF_SOLVERS])
     if solver == "auto":
         solver = "lbfgs" if problem.is_partial else "sdca"
     chosen = CRF_SOLVERS[solver] if isinstance(solver, str) else solver
@@ -127,7 +127,7 @@ def named_crf_solver(solver: Any, problem: Any, averaging: bool = False) -> SDCA
     return replace(chosen, averaging=True)
 
 
-def _check_name(solver: Any, names: list[str]) -> None:
+def check_name(solver: Any, names: list[str]) -> None:
     if isinstance(solver, str) and solver not in names:
         close = difflib.get_close_matches(solver.lower(), names, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

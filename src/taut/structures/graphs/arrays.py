@@ -82,3 +82,4 @@ class GraphArrays(NamedTuple):
     counts: Counts
     search: Search
     pointer: np.ndarray  # (n + 1,) nodes of example i
+    known: np.ndarray  # (n_nodes,) whose true states sums are limited to; empty: no node's

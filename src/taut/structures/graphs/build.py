@@ -120,7 +120,7 @@ def graph_problem(
     if model.attractive and (truth is not None or search.method in ATTRACTIVE_ONLY):
         model.check_attractive()
         check_attractive(edges)
-    arrays = GraphArrays(nodes, edges, loss, factors, search, pointer)
+    arrays = GraphArrays(nodes, edges, loss, factors, search, pointer, np.zeros(0, np.bool_))
     kind = GraphByLP if search.method == Method.LP else GraphProblem
     return kind.of(arrays, _ones(importance, n))
 

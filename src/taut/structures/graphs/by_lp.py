@@ -29,7 +29,7 @@ class GraphByLP(GraphProblem):
         value, node, edge = lp_relaxation(theta, states, ends, pair, counts)
         if problem.relaxed:
             image = y[: 2 * (n * problem.width + problem.n_edge_weights)].view(np.float64)
-            write_image(graph.edges, states, start, n, m, node, edge, image)
+            write_image(graph.edges, states, start, n, m, node, edge, local.coefficient, image)
         else:
             value = round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
         return value - find_truth_score(problem.frozen, i, work.frozen)

@@ -54,6 +54,7 @@ EXAMPLE = GraphArrays(
         accuracy=0.0,
     ),
     pointer=_none,
+    known=np.zeros(0, np.bool_),
 )
 
 graph_of = thawed_as(EXAMPLE)

@@ -157,20 +157,41 @@ def add_label_image(edges, first, n, m, y, amount, image):
     add_edges(edges, first, m, y, amount, image[n * edges.width :])
 
 
+@compiled(inline=True)
+def add_cells(basis, cell, width, table, c):
+    """c[b] += sum of B[b, k, l] table[k, l]; ``cell`` is the number of the first."""
+    for k in range(table.shape[0]):
+        for other in range(table.shape[1]):
+            amount = table[k, other]
+            if amount != 0.0:
+                here = cell + k * width + other
+                for position in range(basis.pointer[here], basis.pointer[here + 1]):
+                    c[basis.number[position]] += amount * basis.value[position]
+
+
 @compiled
-def write_image(edges, states, first, n, m, node, edge, image):
+def write_image(edges, states, first, n, m, node, edge, coefficient, image):
     """image = image of the marginals (node, edge)."""
+    basis, width = edges.basis, edges.width
     image[:] = 0.0
     for t in range(n):
         for k in range(states[t]):
-            image[t * edges.width + k] = node[t, k]
-    sums = image[n * edges.width :]
+            image[t * width + k] = node[t, k]
+    sums = image[n * width :]
     for e in range(m):
         u, v = edges.ends[first + e, 0], edges.ends[first + e, 1]
-        for k in range(states[u]):
-            for other in range(states[v]):
-                if edge[e, k, other] != 0.0:
-                    add_edge(edges, first + e, k, other, edge[e, k, other], sums)
+        kind = edges.type[first + e]
+        at, size = edges.at[kind], basis.size[kind]
+        table = edge[e, : states[u], : states[v]]
+        if edges.rows.n_features == 0:
+            add_cells(basis, kind * width * width, width, table, sums[at : at + size])
+        else:
+            c = coefficient[:size]
+            c[:] = 0.0
+            add_cells(basis, kind * width * width, width, table, c)
+            for b in range(size):
+                if c[b] != 0.0:
+                    add_row_to(edges.rows, first + e, c[b], at + b, size, sums)
 
 
 @compiled

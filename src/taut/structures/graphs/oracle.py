@@ -63,7 +63,9 @@ def by_roof_duality(graph, i, work, y):
     if not graph.search.relaxed:
         return label_halves(theta, ends, pair, n, m, node, oracle.roof, y)
     image = y[: 2 * (n * graph.nodes.width + graph.edges.n_weights)].view(np.float64)
-    write_image(graph.edges, graph.nodes.states[first:], start, n, m, node, edge, image)
+    write_image(
+        graph.edges, graph.nodes.states[first:], start, n, m, node, edge, local.coefficient, image
+    )
     return bound
 
 
@@ -87,7 +89,7 @@ def by_messages(graph, i, work, y):
                 y[t] = oracle.messages.best_y[t]
         return value
     image = y[: 2 * (n * graph.nodes.width + graph.edges.n_weights)].view(np.float64)
-    write_image(graph.edges, states, start, n, m, node, edge, image)
+    write_image(graph.edges, states, start, n, m, node, edge, local.coefficient, image)
     return bound
 
 

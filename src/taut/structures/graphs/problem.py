@@ -21,8 +21,7 @@ Solvers see few fields; the arrays themselves (``arrays``) reach compiled code b
 arithmetic (``compute``) is compiled once, whatever the solver.
 """
 
-import hashlib
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -47,23 +46,20 @@ from taut.structures.graphs.compute import (
     project_change,
     write_truth,
 )
+from taut.structures.graphs.fields import DescribedGraphs
 from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import fill_truth
 from taut.structures.graphs.oracle import best_labelling, make_method_ready
 from taut.structures.graphs.rescaled import GraphSearch, new_graph_search, rescaled_labelling
+from taut.structures.graphs.sums import (
+    GraphSums,
+    find_expectation,
+    find_image_loss,
+    find_image_score,
+    new_graph_sums,
+    write_true_image,
+)
 from taut.structures.graphs.work import WorkArrays, new_work_arrays
-
-
-class GraphFields(NamedTuple):
-    frozen: np.ndarray  # the address of every array: see taut._compile.freeze
-    pointer: np.ndarray  # (n + 1,) nodes of example i
-    importance: np.ndarray  # (n,) sample weights
-    width: int  # the largest number of states
-    n_edge_weights: int
-    method: int  # of inference
-    relaxed: bool  # labellings are points of the local polytope, not states of nodes
-    n: int
-    dim: int
 
 
 class WorkFields(NamedTuple):
@@ -81,11 +77,7 @@ class Work(WorkFields):
         return type(None), ()  # addresses mean nothing elsewhere, and scratch is made anew
 
 
-class GraphProblem(GraphFields):
-    """``arrays`` holds what ``frozen`` points to."""
-
-    arrays: GraphArrays
-
+class GraphProblem(DescribedGraphs):
     def __reduce__(problem) -> tuple:
         return type(problem).of, (problem.arrays, problem.importance)
 
@@ -107,6 +99,10 @@ class GraphProblem(GraphFields):
     def rescaled_argmax(problem, w, i, work, search, y):
         rescaled_labelling(problem.frozen, np.int64(i), work.frozen, search, y)
 
+    def expected(problem, w, i, work, sums, sharpness, image):
+        log_z = find_expectation(problem.frozen, np.int64(i), work.frozen, sums, sharpness, image)
+        return log_z / sharpness - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+
     def attained(problem, w, i, work, y, bound):
         if problem.relaxed:
             return label_value(problem, w, i, work, y)
@@ -120,8 +116,22 @@ class GraphProblem(GraphFields):
         value = find_mean_score(problem.frozen, w, np.int64(i), work.frozen, mu)
         return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
 
+    def image_value(problem, w, i, work, image):
+        value = find_image_score(problem.frozen, w, np.int64(i), work.frozen, image)
+        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+
     def label_loss(problem, i, y):
         return find_label_loss(problem.frozen, np.int64(i), y)
+
+    def image_loss(problem, i, image):
+        return find_image_loss(problem.frozen, np.int64(i), image)
+
+    def image_size(problem, i):
+        nodes = problem.pointer[i + 1] - problem.pointer[i]
+        return nodes * problem.width + problem.n_edge_weights
+
+    def true_image(problem, i, image):
+        write_true_image(problem.frozen, np.int64(i), image)
 
     def begin_change(problem, i, mu, keep, work):
         at = problem.pointer[i] * problem.width + i * problem.n_edge_weights
@@ -177,7 +187,7 @@ class GraphProblem(GraphFields):
     # --- what a run allocates ------------------------------------------------------------------
 
     @classmethod
-    def of(cls, arrays: GraphArrays, importance: np.ndarray) -> "GraphProblem":
+    def of(cls, arrays: GraphArrays, importance: np.ndarray) -> Self:
         edges = arrays.edges
         problem = cls(
             frozen=freeze(arrays, graph_of),
@@ -192,6 +202,15 @@ class GraphProblem(GraphFields):
         )
         problem.arrays = arrays
         return problem
+
+    def clamped(problem, known: np.ndarray) -> Self:
+        """The same examples; sums are limited to labellings that agree with the known labels."""
+        known = np.array(known, np.bool_)
+        if known.shape != (problem.pointer[-1],):
+            raise ValueError(
+                f"known has shape {known.shape}; there are {problem.pointer[-1]} nodes"
+            )
+        return type(problem).of(problem.arrays._replace(known=known), problem.importance)
 
     @property
     def is_compiled(problem) -> bool:
@@ -215,6 +234,9 @@ class GraphProblem(GraphFields):
         work.arrays = arrays
         return work
 
+    def new_sums(problem) -> GraphSums:
+        return new_graph_sums(problem)
+
     def new_rescaled_search(problem) -> GraphSearch:
         return new_graph_search(problem)
 
@@ -225,121 +247,6 @@ class GraphProblem(GraphFields):
         per_node = (nodes.rows.lengths()[nodes.row] + 1) * nodes.basis.size[nodes.type]
         touched = int(np.add.reduceat(per_node, problem.pointer[:-1]).max(initial=0))
         return new_accumulator(problem.dim, touched + problem.n_edge_weights)
-
-    # --- what a run asks -----------------------------------------------------------------------
-
-    @property
-    def n_states(problem) -> int | None:
-        """Labellings are numbers below this; None where they are the bits of marginals."""
-        return None if problem.relaxed else problem.width
-
-    @property
-    def most_nodes(problem) -> int:
-        return int(np.diff(problem.pointer).max(initial=0))
-
-    @property
-    def most_edges(problem) -> int:
-        edges = problem.arrays.edges
-        return int((edges.stop - edges.start).max(initial=0))
-
-    @property
-    def longest(problem) -> int:
-        if problem.relaxed:
-            return 2 * (problem.most_nodes * problem.width + problem.n_edge_weights)
-        return problem.most_nodes
-
-    @property
-    def n_numbers(problem) -> int:
-        """How many feature values scoring all examples reads; an edge without any counts as one."""
-        nodes, edges = problem.arrays.nodes, problem.arrays.edges
-        of_edges = (edges.stop - edges.start).sum() * max(edges.rows.n_features, 1)
-        return int(nodes.rows.lengths()[nodes.row].sum() + of_edges)
-
-    @property
-    def has_counts(problem) -> bool:
-        return problem.arrays.counts.low.size > 0
-
-    @property
-    def inference(problem) -> str:
-        return Method(problem.method).text
-
-    @property
-    def certifies(problem) -> str:
-        """Which problem primal and dual values are those of."""
-        return "LP relaxation" if problem.relaxed else ""
-
-    def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
-        """Bounds without which inference would not be right; None if there are none."""
-        edges = problem.arrays.edges
-        if not np.isfinite(edges.lower).any():
-            return None
-        lower = np.full(problem.dim, -np.inf)
-        lower[edges.weights_at :] = edges.lower
-        return lower, np.full(problem.dim, np.inf)
-
-    def fingerprint(problem, n: int | None = None) -> str:
-        """A hash of data, labels, losses and model of the first n examples (or all)."""
-        n = problem.n if n is None else n
-        nodes, edges, loss = problem.arrays.nodes, problem.arrays.edges, problem.arrays.loss
-        n_nodes = int(problem.pointer[n])
-        n_edges = int(edges.stop[:n].max(initial=0))
-        n_rows = int(nodes.row[:n_nodes].max(initial=-1)) + 1
-        digest = hashlib.blake2b(digest_size=16)
-        for value in (
-            *nodes.rows.arrays(n_rows),
-            *edges.rows.arrays(n_edges if edges.rows.n_features else 0),
-            problem.pointer[: n + 1],
-            edges.start[:n],
-            edges.stop[:n],
-            edges.ends[:n_edges],
-            edges.type[:n_edges],
-            nodes.row[:n_nodes],
-            nodes.type[:n_nodes],
-            loss.truth[:n_nodes],
-            loss.node_weight[:n_nodes],
-            loss.scale[:n],
-            loss.cost,
-            problem.importance[:n],
-            *nodes.basis,
-            *edges.basis,
-            nodes.bias_at,
-            *problem.arrays.counts.of_first(n),
-            np.array([problem.width, problem.dim]),
-        ):
-            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
-        return digest.hexdigest()
-
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
-            raise ValueError("marginals must be finite numbers")
-        target[: source.size] = source
-
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
-    @property
-    def memory(problem) -> np.ndarray:
-        """What the oracle remembers from call to call: part of the state of a run."""
-        return problem.arrays.search.messages
-
-    def slack(problem) -> float:
-        """How much more than another time the oracle may prove: its accuracy, on average."""
-        worst = problem.importance @ problem.worst_losses() / problem.n
-        accuracy = problem.arrays.search.accuracy
-        return float(accuracy * worst) if problem.method == Method.MESSAGE_PASSING else 0.0
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
-
-    def held_at_zero(problem) -> np.ndarray:
-        return np.zeros(0, np.int64)
-
-    def worst_losses(problem) -> np.ndarray:
-        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
-        nodes, loss = problem.arrays.nodes, problem.arrays.loss
-        per_node = loss.cost.max(axis=2)[nodes.type, loss.truth] * loss.node_weight
-        return loss.scale * np.add.reduceat(per_node, problem.pointer[:-1])
 
     def impossible(problem, i: int, w: np.ndarray) -> ValueError:
         """The error to raise for an example that the method cannot label."""

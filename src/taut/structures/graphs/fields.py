@@ -1,0 +1,147 @@
+"""What solvers see of a graph problem, and what they ask that needs no scratch memory."""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+
+from taut.inference.methods import Method
+from taut.structures.graphs.arrays import GraphArrays
+
+
+class GraphFields(NamedTuple):
+    frozen: np.ndarray  # the address of every array: see taut._compile.freeze
+    pointer: np.ndarray  # (n + 1,) nodes of example i
+    importance: np.ndarray  # (n,) sample weights
+    width: int  # the largest number of states
+    n_edge_weights: int
+    method: int  # of inference
+    relaxed: bool  # labellings are points of the local polytope, not states of nodes
+    n: int
+    dim: int
+
+
+class DescribedGraphs(GraphFields):
+    """``arrays`` holds what ``frozen`` points to."""
+
+    arrays: GraphArrays
+
+    @property
+    def n_states(problem) -> int | None:
+        """Labellings are numbers below this; None where they are the bits of marginals."""
+        return None if problem.relaxed else problem.width
+
+    @property
+    def most_nodes(problem) -> int:
+        return int(np.diff(problem.pointer).max(initial=0))
+
+    @property
+    def most_edges(problem) -> int:
+        edges = problem.arrays.edges
+        return int((edges.stop - edges.start).max(initial=0))
+
+    @property
+    def longest(problem) -> int:
+        if problem.relaxed:
+            return 2 * (problem.most_nodes * problem.width + problem.n_edge_weights)
+        return problem.most_nodes
+
+    @property
+    def n_numbers(problem) -> int:
+        """How many feature values scoring all examples reads; an edge without any counts as one."""
+        nodes, edges = problem.arrays.nodes, problem.arrays.edges
+        of_edges = (edges.stop - edges.start).sum() * max(edges.rows.n_features, 1)
+        return int(nodes.rows.lengths()[nodes.row].sum() + of_edges)
+
+    @property
+    def has_counts(problem) -> bool:
+        return problem.arrays.counts.low.size > 0
+
+    @property
+    def inference(problem) -> str:
+        return Method(problem.method).text
+
+    @property
+    def certifies(problem) -> str:
+        """Which problem primal and dual values are those of."""
+        return "LP relaxation" if problem.relaxed else ""
+
+    def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Bounds without which inference would not be right; None if there are none."""
+        edges = problem.arrays.edges
+        if not np.isfinite(edges.lower).any():
+            return None
+        lower = np.full(problem.dim, -np.inf)
+        lower[edges.weights_at :] = edges.lower
+        return lower, np.full(problem.dim, np.inf)
+
+    def fingerprint(problem, n: int | None = None) -> str:
+        """A hash of data, labels, losses and model of the first n examples (or all)."""
+        n = problem.n if n is None else n
+        nodes, edges, loss = problem.arrays.nodes, problem.arrays.edges, problem.arrays.loss
+        n_nodes = int(problem.pointer[n])
+        n_edges = int(edges.stop[:n].max(initial=0))
+        n_rows = int(nodes.row[:n_nodes].max(initial=-1)) + 1
+        digest = hashlib.blake2b(digest_size=16)
+        for value in (
+            *nodes.rows.arrays(n_rows),
+            *edges.rows.arrays(n_edges if edges.rows.n_features else 0),
+            problem.pointer[: n + 1],
+            edges.start[:n],
+            edges.stop[:n],
+            edges.ends[:n_edges],
+            edges.type[:n_edges],
+            nodes.row[:n_nodes],
+            nodes.type[:n_nodes],
+            loss.truth[:n_nodes],
+            loss.node_weight[:n_nodes],
+            loss.scale[:n],
+            loss.cost,
+            problem.importance[:n],
+            *nodes.basis,
+            *edges.basis,
+            nodes.bias_at,
+            *problem.arrays.counts.of_first(n),
+            problem.arrays.known[:n_nodes],
+            np.array([problem.width, problem.dim]),
+        ):
+            digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
+        return digest.hexdigest()
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy the dual of this problem, or of its first examples, into ``target``."""
+        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
+            raise ValueError("marginals must be finite numbers")
+        target[: source.size] = source
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+    @property
+    def memory(problem) -> np.ndarray:
+        """What the oracle remembers from call to call: part of the state of a run."""
+        return problem.arrays.search.messages
+
+    def slack(problem) -> float:
+        """How much more than another time the oracle may prove: its accuracy, on average."""
+        worst = problem.importance @ problem.worst_losses() / problem.n
+        accuracy = problem.arrays.search.accuracy
+        return float(accuracy * worst) if problem.method == Method.MESSAGE_PASSING else 0.0
+
+    def hold(problem, i: int, y: np.ndarray) -> None:
+        """One more holder of labelling ``y``; it is data, there is nothing to count."""
+
+    def held_at_zero(problem) -> np.ndarray:
+        return np.zeros(0, np.int64)
+
+    def worst_losses(problem) -> np.ndarray:
+        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
+        nodes, loss = problem.arrays.nodes, problem.arrays.loss
+        per_node = loss.cost.max(axis=2)[nodes.type, loss.truth] * loss.node_weight
+        return loss.scale * np.add.reduceat(per_node, problem.pointer[:-1])
+
+    def log_counts(problem) -> np.ndarray | None:
+        """Logarithms of the numbers of labellings; None where sums are limited to some."""
+        if problem.arrays.known.size:
+            return None
+        return np.add.reduceat(np.log(problem.arrays.nodes.states), problem.pointer[:-1])
