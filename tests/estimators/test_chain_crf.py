@@ -185,6 +185,18 @@ def test_missing_labels_are_learnt_from_what_is_known(data):
         ChainCRF(loss_augmented=True).fit(X, partial)
 
 
+def test_with_held_out_data_the_bound_is_still_that_of_the_weights_kept(data):
+    """At other weights missing labels are filled in otherwise, and another minimum is bounded."""
+    X, y = data
+    random = np.random.default_rng(1)
+    partial = [[label if random.random() < 0.4 else None for label in part] for part in y[:12]]
+    crf = ChainCRF(C=30.0, tol=1e-9, patience=3, verbose=False, random_state=0)
+    crf.fit(X[:12], partial, X_val=X[12:], y_val=y[12:])
+    solution = crf.solution_
+    row = solution.history[solution.history.primal == solution.primal][0]
+    assert solution.dual == row.dual
+
+
 def test_a_label_can_say_that_it_is_missing(data):
     X, y = data
     numbers = [np.array([LABELS.index(label) for label in part]) for part in y]

@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 import time
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -388,3 +389,17 @@ def test_it_is_for_crfs_only(solver):
     problem = multiclass_problem(np.eye(2), np.array([0, 1]), 2)
     with pytest.raises(ValueError, match=r"is for CRFs"):
         solve(problem, solver)
+
+
+def test_weights_without_a_state_are_a_start_too():
+    problem, _ = PAIRS["chain"]
+    earlier = replace(solution_of("chain"), state=None)
+    again = solve(problem, LBFGS(), C=C, tol=TOL, warm_start=earlier)
+    assert again.passes == 0
+    assert again.primal == pytest.approx(earlier.primal, rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", [SDCA(), LBFGS()], ids=["SDCA", "LBFGS"])
+def test_a_crf_has_no_slacks(solver):
+    with pytest.raises(ValueError, match="a CRF has no slacks"):
+        solve(PAIRS["chain"][0], solver, slack_penalty="squared")

@@ -30,24 +30,28 @@ class Best:
         """Whatever weights come next are taken; proved bounds stay."""
         self.primal = np.inf
 
-    def only(self, certificate: Certificate) -> None:
-        """This dual value is a bound only for the weights it came with, if they were kept."""
-        if self.returned != "earlier":
-            self.dual = certificate.dual
-
-    def note(self, certificate: Certificate) -> None:
-        """Every dual value is a valid bound, whatever becomes of the weights."""
-        self.dual = max(self.dual, certificate.dual)
+    def note(self, certificate: Certificate, bounds_last: bool = True) -> None:
+        """Every dual value is a valid bound, whatever becomes of the weights (if it lasts)."""
+        if bounds_last:
+            self.dual = max(self.dual, certificate.dual)
         self.lowest = min(self.lowest, certificate.primal)
 
     def consider(
-        self, certificate: Certificate, score: float, name: str, w: Callable[[], np.ndarray]
+        self,
+        certificate: Certificate,
+        score: float,
+        name: str,
+        w: Callable[[], np.ndarray],
+        bounds_last: bool = True,
     ) -> None:
         """Keep the weights if their score is better, or as good with a lower objective.
 
-        ``w()`` returns an array that no one changes from now on.
+        ``w()`` returns an array that no one changes from now on. A dual value that does not last
+        is a bound for the weights that it came with only.
         """
         if (score, -certificate.primal) >= (self.score, -self.primal):
             if score > self.score:
                 self.checks_since = 0
             self.score, self.primal, self.returned, self.w = score, certificate.primal, name, w()
+            if not bounds_last:
+                self.dual = certificate.dual

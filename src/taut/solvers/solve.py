@@ -142,6 +142,10 @@ def _new_run(
 ) -> AnyRun:
     check_fits(problem, solver)
     if isinstance(solver, SDCA | LBFGS):
+        if penalty is not SlackPenalty.LINEAR:
+            raise ValueError(
+                f'slack_penalty="{penalty.value}" is for SVMs: a CRF has no slacks; leave it out'
+            )
         kind_of_crf: Any = Run if isinstance(solver, SDCA) else LBFGSRun
         return kind_of_crf(problem, solver, C, l1=float(l1), **options)
     if l1:
@@ -247,14 +251,16 @@ class _Loop:
         certificate = run.first_certificate(self.worst, cold=earlier is None)
         if earlier is not None and self._is_same_problem(earlier):
             # What was proved of it still holds.
-            proved = Certificate(earlier.primal, earlier.dual, NO_GAPS)
-            self.best.note(proved)
+            proved, lasts = Certificate(earlier.primal, earlier.dual, NO_GAPS), run.bounds_last
+            self.best.note(proved, lasts)
             score = self._score(earlier.w)
-            self.best.consider(proved, score, "earlier", lambda: earlier.w)
+            self.best.consider(proved, score, "earlier", lambda: earlier.w, lasts)
         return certificate
 
     def _is_same_problem(self, earlier: Solution) -> bool:
         run, before = self.run, earlier.state
+        if before is None:
+            return False  # whether it had bounds, nothing tells
         same_box = np.array_equal(before.lower, run.state.lower) and np.array_equal(
             before.upper, run.state.upper
         )
@@ -303,12 +309,10 @@ class _Loop:
         if self._returns_later() and self.validate is None:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
         score = self._score(run.state.w)
-        best.note(certificate)
+        best.note(certificate, run.bounds_last)
         averaged = run.certified_average()
         if averaged is None:
-            best.consider(certificate, score, "last", run.state.w.copy)
-            if not run.bounds_last:
-                best.only(certificate)
+            best.consider(certificate, score, "last", run.state.w.copy, run.bounds_last)
         else:
             average, of_average = averaged
             other = self._score(average.w)
@@ -375,6 +379,12 @@ class _Loop:
     def _is_within_tol(self, primal: float) -> bool:
         return bool(primal - self.best.dual <= self.tol * self.scale)
 
+    def _has_converged(self) -> bool:
+        """Whether some weights have, if not those with the best score."""
+        if self.run.bounds_last:
+            return self._is_within_tol(self.best.lowest)
+        return bool(self.best.rows[-1][GAP] <= self.tol * self.scale)
+
     def _score(self, w: np.ndarray) -> float:
         score = -np.inf if self.validate is None else float(self.validate(w))
         if np.isnan(score):
@@ -397,7 +407,7 @@ class _Loop:
         if run.is_finished:
             return run.finished_as
         if self.validate is not None:
-            if self._is_within_tol(best.lowest):
+            if self._has_converged():
                 return Status.BEST_SCORE
             if best.checks_since >= self.patience:
                 return Status.NO_BETTER_SCORE
