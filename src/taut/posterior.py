@@ -40,13 +40,12 @@ def posterior(
     w = np.require(w, np.float64, ["C", "A", "W"])
     node = np.zeros((int(problem.pointer[-1]), problem.n_states))
     value = np.zeros(problem.n)
-    largest = max((int(problem.image_size(i)) for i in range(problem.n)), default=0)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)
 
     def part(k: int) -> None:
         in_mode(posterior_range, problem)(
             problem, w, 1.0 / temperature, edges[k], edges[k + 1], problem.new_work(),
-            problem.new_sums(), np.zeros(largest), problem.pointer, node, value,
+            problem.new_sums(), np.zeros(problem.largest_image), problem.pointer, node, value,
         )  # fmt: skip
 
     if len(edges) == 2:

@@ -208,6 +208,39 @@ def test_a_label_can_say_that_it_is_missing(data):
     np.testing.assert_array_equal(a.w_, b.w_)
 
 
+def test_missing_labels_are_not_scored(data):
+    X, y = data
+    crf = ChainCRF(random_state=0).fit(X, y)
+    hidden = [
+        [true if found == true else None for found, true in zip(*both, strict=True)]
+        for both in zip(crf.predict(X), y, strict=True)
+    ]
+    assert crf.score(X, y) < 1.0
+    assert crf.score(X, hidden) == 1.0
+    crf.fit(X, hidden, X_val=X, y_val=hidden)
+    assert np.nanmax(crf.solution_.history.score) <= 1.0
+    with pytest.raises(ValueError, match="no position has a label"):
+        crf.score(X, [[None] * len(part) for part in y])
+
+
+def test_more_sequences_need_all_labels(data):
+    X, y = data
+    crf = ChainCRF(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="needs all labels"):
+        crf.partial_fit(X[1:2], [[None, *y[1][1:]]])
+    crf.fit(X, [[None, *part[1:]] for part in y])
+    with pytest.raises(ValueError, match="needs all labels"):
+        crf.partial_fit(X, y)
+
+
+def test_nan_can_say_that_a_label_is_missing(data):
+    X, y = data
+    numbers = [np.array([LABELS.index(label) for label in part], float) for part in y]
+    marked = [np.where(np.arange(len(part)) == 1, np.nan, part) for part in numbers]
+    crf = ChainCRF(missing_label=np.nan, random_state=0).fit(X, marked)
+    assert crf.classes_.tolist() == [0.0, 1.0, 2.0]
+
+
 def test_some_label_must_be_there(data):
     X, y = data
     with pytest.raises(ValueError, match="no position has a label"):
@@ -330,6 +363,7 @@ def test_more_sequences_go_on_from_where_training_was(data):
 def test_a_warm_start_does_no_work(data):
     crf = ChainCRF(tol=1e-4, warm_start=True, random_state=0).fit(*data)
     assert crf.fit(*data).solution_.passes == 0
+    assert crf.set_params(averaging=True).fit(*data).solution_.solver.averaging
 
 
 def test_an_l1_norm_makes_weights_zero(data):

@@ -102,6 +102,10 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         codec = LabelCodec(y if classes is None else as_labels(classes, y))
         return codec, codec.encode_known(y), None
 
+    def _known(self, y: Any) -> Any:
+        """Which positions to score: a slice or a mask."""
+        return slice(None)
+
     def _objective(self, problem: Pairwise, codec: LabelCodec, known: np.ndarray | None) -> Any:
         """The problem as solvers are to see it."""
         return self._formulated(problem)
@@ -121,11 +125,11 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         """The fraction of labels of held-out sequences that are right."""
         text = read_like(X_val, untrained.encoder, n_features, "X_val")
         check_labels(y_val, text.lengths, "X_val", "y_val")
-        truth = untrained.labels.encode(y_val)
+        truth, known = untrained.labels.encode(y_val), self._known(y_val)
 
         def score(w: np.ndarray) -> float:
             numbers = untrained.decode(text, n_threads=self._n_threads(), w=w)
-            return float(np.mean(numbers == truth))
+            return float(np.mean((numbers == truth)[known]))
 
         return score
 
@@ -149,6 +153,7 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
     def _prepare_more(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Prepared:
         """The problem of all sequences so far and of these."""
         earlier, model = self.solution_, self._model
+        self._check_complete(y)
         if earlier.state is None or self._fitted is None:
             raise ValueError(f"{WEIGHTS_ONLY}; partial_fit needs it: fit again on all of the data")
         stacked = self._stacked(X)
@@ -165,6 +170,9 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
             self._become(problem, replace(model, solution=solution), self.n_features_in_)
 
         return Prepared(self._objective(problem, model.labels, None), C, complete, earlier)
+
+    def _check_complete(self, y: Any) -> None:
+        """Whether there are labels to add to those learnt from."""
 
     def _problem(
         self,
@@ -268,18 +276,19 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         return self.predict([x], None if forced is None else [forced])[0]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Fraction of positions labelled correctly; labels unseen in training count as errors."""
+        """Fraction of positions labelled correctly; labels unseen in training count as errors.
+
+        Positions whose label is missing, where that is possible, do not count.
+        """
         check_is_fitted(self)
         stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
         numbers = self._model.decode(stacked, n_threads=self._n_threads())
-        right = numbers == self._model.labels.encode(y)
+        known, right = self._known(y), numbers == self._model.labels.encode(y)
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        return float(
-            np.average(
-                right, weights=None if weights is None else np.repeat(weights, stacked.lengths)
-            )
-        )
+        if weights is not None:
+            weights = np.repeat(weights, stacked.lengths)[known]
+        return float(np.average(right[known], weights=weights))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, to be read by :func:`taut.load`; see the page on model

@@ -9,11 +9,16 @@ from taut.text.columns import Column
 
 
 def is_labelled(labels: Any, missing: Any) -> np.ndarray:
-    """Which of all nodes have a label."""
+    """Which of all nodes have a label; NaN marks what is missing if it is said to."""
+    is_nan = missing != missing
+
+    def has_label(label: Any) -> bool:
+        return label is not None and label != missing and not (is_nan and label != label)
+
     known = [
-        part != missing
+        (part == part if is_nan else part != missing)
         if isinstance(part, np.ndarray) and part.dtype != object
-        else np.array([label is not None and label != missing for label in part], bool)
+        else np.array([has_label(label) for label in part], bool)
         for part in labels
     ]
     return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
@@ -33,12 +38,14 @@ def known_parts(labels: Any, known: np.ndarray) -> list:
     return parts
 
 
-def numbered(codec: LabelCodec, y: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+def numbered(
+    codec: LabelCodec, y: Any, missing: Any, **remedy: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Label numbers of all positions, 0 where the label is missing; and where it is known."""
     if isinstance(y, Column):
-        return codec.encode_known(y), np.ones(len(y.codes), bool)
+        return codec.encode_known(y, **remedy), np.ones(len(y.codes), bool)
     known = is_labelled(y, missing)
     numbers = np.zeros(len(known), np.int32)
     if known.any():
-        numbers[known] = codec.encode_known(known_parts(y, known))
+        numbers[known] = codec.encode_known(known_parts(y, known), **remedy)
     return numbers, known

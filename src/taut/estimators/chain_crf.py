@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from taut.decode import decode
 from taut.estimators._chain import ChainEstimator, as_labels
 from taut.estimators._missing import is_labelled, known_parts, numbered
 from taut.labels import LabelCodec, check_labels
-from taut.solvers import Solution
+from taut.solvers import SDCA, Solution
 from taut.solvers.checks import is_count, is_number
 from taut.solvers.named import named_crf_solver
 from taut.structures.constraints import ImpossibleConstraint
@@ -163,16 +164,29 @@ class ChainCRF(ChainEstimator):
     def _read_labels(
         self, y: Any, classes: Any = None
     ) -> tuple[LabelCodec, np.ndarray, np.ndarray | None]:
-        if isinstance(y, Column) or (known := is_labelled(y, self.missing_label)).all():
+        known = self._known(y)
+        if isinstance(known, slice) or known.all():
             return super()._read_labels(y, classes)
+        parts = known_parts(y, known) if classes is None else as_labels(classes, y)
+        codec = LabelCodec(parts)
+        return codec, numbered(codec, y, self.missing_label)[0], known
+
+    def _known(self, y: Any) -> Any:
+        if isinstance(y, Column):
+            return slice(None)
+        known = is_labelled(y, self.missing_label)
         if not known.any():
             raise ValueError(
                 f"no position has a label: None and missing_label={self.missing_label!r} mean that "
                 "there is none"
             )
-        parts = known_parts(y, known) if classes is None else as_labels(classes, y)
-        codec = LabelCodec(parts)
-        return codec, numbered(codec, y, self.missing_label)[0], known
+        return known
+
+    def _check_complete(self, y: Any) -> None:
+        if self.solution_.certifies or not np.all(is_labelled(y, self.missing_label)):
+            raise ValueError(
+                "partial_fit needs all labels, and some are missing; fit again on all of the data"
+            )
 
     def _objective(self, problem: Pairwise, codec: LabelCodec, known: np.ndarray | None) -> Any:
         self._check_options()
@@ -204,9 +218,11 @@ class ChainCRF(ChainEstimator):
         return {"temperature": float(self.temperature), "decoding": self.decoding}
 
     def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
-        if earlier is not None and self.solver == "auto" and not problem.is_partial:
-            return earlier.solver  # a run goes on with the solver it began with
-        return named_crf_solver(self.solver, problem, self.averaging)
+        if earlier is None or self.solver != "auto" or problem.is_partial:
+            return named_crf_solver(self.solver, problem, self.averaging)
+        if isinstance(earlier.solver, SDCA):  # a run goes on with the solver it began with
+            return replace(earlier.solver, averaging=self.averaging)
+        return named_crf_solver(earlier.solver, problem, self.averaging)
 
     # --- probabilities -------------------------------------------------------------------------
 
@@ -263,7 +279,9 @@ class ChainCRF(ChainEstimator):
         check_is_fitted(self)
         stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
-        numbers, known = numbered(self._model.labels, y, self.missing_label)
+        numbers, known = numbered(
+            self._model.labels, y, self.missing_label, remedy="it has no probability"
+        )
         numbers[~known] = -1
         return log_likelihoods(self._model, stacked, numbers, self._n_threads())
 

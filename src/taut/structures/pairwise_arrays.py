@@ -42,6 +42,11 @@ class PairwiseArrays(NamedTuple):
     def longest(problem) -> int:
         return int(np.diff(problem.pointer).max(initial=0))
 
+    @property
+    def largest_image(problem) -> int:
+        """How many numbers the largest dual block has."""
+        return (problem.longest + problem.n_step * problem.n_states) * problem.n_states
+
     # --- other examples, other constraints -----------------------------------------------------
 
     def for_prediction(

@@ -152,7 +152,7 @@ class Smoothed(SmoothedFields):
 
     @property
     def longest(problem) -> int:
-        return max(2 * (int(problem.base.image_size(i)) + 1) for i in range(problem.n))
+        return 2 * (problem.base.largest_image + 1)
 
     def new_dual(problem) -> SmoothedDual:
         return SmoothedDual(problem.base.new_dual(), np.zeros(problem.n))

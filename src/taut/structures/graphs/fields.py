@@ -36,6 +36,11 @@ class DescribedGraphs(GraphFields):
         return int(np.diff(problem.pointer).max(initial=0))
 
     @property
+    def largest_image(problem) -> int:
+        """How many numbers the largest dual block has."""
+        return problem.most_nodes * problem.width + problem.n_edge_weights
+
+    @property
     def most_edges(problem) -> int:
         edges = problem.arrays.edges
         return int((edges.stop - edges.start).max(initial=0))
