@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import taut
-from taut import ChainSVM, chain_file
+from taut import ChainCRF, ChainSVM, chain_file
 from taut import _chain_header as chain_header
 from taut.chain_file import load_chain, save_chain
 from taut.model_file import ModelFileError, read_model, write_model
@@ -71,6 +71,8 @@ def test_the_header_says_what_it_is(tmp_path):
 def test_a_file_of_the_first_version_is_still_read():
     """Written by ``trained(scheme=None).save(STORED)`` with taut 0.1.0."""
     clf = taut.load(STORED)
+    assert isinstance(clf, ChainSVM)
+    assert not {"temperature", "decoding"} & set(read_model(STORED).header)
     assert clf.predict([*SENTENCES, ["the", "dog", "sat"]]) == [*TAGS, ["D", "N", "V"]]
     assert clf.solution_.status.name == "CONVERGED"
     assert clf.attributes_[0] == "w[-1]=the"
@@ -175,6 +177,91 @@ def test_missing_arrays_are_named(contents, missing, tmp_path):
     write_model(tmp_path / "m.taut", contents[0], arrays)
     with pytest.raises(ModelFileError, match=missing):
         load_chain(tmp_path / "m.taut")
+
+
+# --- probabilities --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crf():
+    clf = ChainCRF(template="w[-1..1]", temperature=0.5, decoding="posterior", random_state=0)
+    return clf.fit(SENTENCES, TAGS)
+
+
+@pytest.fixture(scope="module")
+def saved_crf(crf, tmp_path_factory):
+    path = tmp_path_factory.mktemp("crf") / "crf.taut"
+    crf.save(path)
+    return path
+
+
+def test_a_CRF_comes_back_with_its_probabilities(crf, saved_crf):
+    for again in (taut.load(saved_crf), ChainCRF.load(saved_crf)):
+        assert isinstance(again, ChainCRF)
+        assert (again.temperature, again.decoding) == (0.5, "posterior")
+        assert again.predict(SENTENCES) == TAGS
+        for of, more in ((ChainCRF.predict_proba, ()), (ChainCRF.log_likelihood, (TAGS,))):
+            # Weights that are zero are gone, and with them the order of sums.
+            np.testing.assert_allclose(
+                np.concatenate(of(again, SENTENCES, *more), axis=None),
+                np.concatenate(of(crf, SENTENCES, *more), axis=None),
+                rtol=1e-12,
+            )
+        assert again.solution_.formulation == "likelihood"
+        assert str(again.solution_) == str(crf.solution_)
+
+
+def test_each_estimator_refuses_the_file_of_the_other(saved_crf):
+    with pytest.raises(ValueError, match=r"crf\.taut' holds a ChainCRF; use taut\.load"):
+        ChainSVM.load(saved_crf)
+    with pytest.raises(ValueError, match=r"chain_v1\.taut' holds a ChainSVM; use taut\.load"):
+        ChainCRF.load(STORED)
+
+
+def test_a_CRF_of_one_label_is_sure_of_it_after_loading(tmp_path):
+    ChainCRF(template="w[0]").fit([["a", "b"]], [["x", "x"]]).save(tmp_path / "one.taut")
+    again = taut.load(tmp_path / "one.taut")
+    assert isinstance(again, ChainCRF)
+    assert again.predict([["c", "a", "b"]]) == [["x", "x", "x"]]
+    assert again.predict_proba([["c", "a"]])[0].tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": -1.0},
+        {"temperature": "1"},
+        {"temperature": True},
+        {"temperature": None},
+        {"temperature": [1.0]},
+        {"temperature": 10**400},
+        {"temperature": 0.0, "decoding": "posterior"},
+        {"decoding": "guess"},
+        {"decoding": None},
+        {"decoding": 1},
+        {"decoding": ["viterbi"]},
+    ],
+    ids=str,
+)
+def test_probabilities_that_make_no_sense_are_refused(saved_crf, change, tmp_path):
+    file = read_model(saved_crf)
+    with pytest.raises(ModelFileError, match=r"changed\.taut: "):
+        load_chain(changed((file.header, file.arrays), tmp_path, header=change))
+
+
+@given(
+    temperature=st.floats(1e-100, allow_infinity=False),
+    decoding=st.sampled_from(["viterbi", "posterior"]),
+)
+def test_any_temperature_gives_probabilities(saved_crf, temperature, decoding):
+    """However sharp or flat: what is accepted can be used."""
+    file = read_model(saved_crf)
+    header = {"temperature": temperature, "decoding": decoding}
+    clf = taut.load(changed((file.header, file.arrays), saved_crf.parent, header=header))
+    for marginals in clf.predict_proba(SENTENCES):
+        # Sums of three numbers, each rounded.
+        np.testing.assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
+    assert len(clf.predict(SENTENCES)) == len(SENTENCES)
 
 
 # --- certificates ---------------------------------------------------------------------------------

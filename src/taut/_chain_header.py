@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from taut.labels import LabelCodec, object_array
+from taut.posterior import DECODINGS
 from taut.solvers.solution import HISTORY, Solution, Status, describe
 
 MOST_LABELS = 10_000
@@ -23,7 +24,6 @@ LABEL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|U\d{1,8})", re.ASCII)
 MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier", "path")
 FORMULATIONS = ("margin", "slack", "likelihood", "softmax margin")
-DECODINGS = ("viterbi", "posterior")
 SLACK_PENALTIES = ("linear", "squared")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
 # Chains are trained with an oracle: nothing of theirs is soft.

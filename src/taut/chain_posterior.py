@@ -34,7 +34,8 @@ def log_likelihoods(
     """
     problem = model.problem(text)
     known = problem.constrained_to(numbers)
-    _, all_of_them = posterior(problem, model.w, model.temperature, n_threads)
+    with model.named_errors():
+        _, all_of_them = posterior(problem, model.w, model.temperature, n_threads)
     _, agreeing = posterior(known, model.w, model.temperature, n_threads, forbidden_is_error=False)
     return agreeing - all_of_them
 

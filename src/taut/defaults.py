@@ -1,4 +1,4 @@
-"""What ``taut train`` and ``ChainSVM`` do when they are not told otherwise.
+"""What ``taut train`` and its estimators do when they are not told otherwise.
 
 The numbers were chosen by measurement on several data sets. This file imports nothing: the help
 text needs it, and must not wait for numpy.
@@ -11,8 +11,20 @@ FEATURES = "auto"
 SOLVER = "averaged"
 TOL = 0.03
 MAX_PASSES = 24.0
+FORMULATION = "margin"
+SLACK_PENALTY = "linear"
+# Of CRFs. They want a larger C than SVMs: on CoNLL-2000, F1 is 93.7 at 1, 93.5 at "scale" (0.32).
+CRF_C = 1.0
+CRF_SOLVER = "sdca"
+# The objective at w = 0, of which this is a part, is the log of the number of labellings, far more
+# than the objective at the optimum: on CoNLL-2000, 1e-3 is reached after 6 passes with F1 93.55,
+# 1e-4 after 10 with 93.62, which is that of the optimum.
+CRF_TOL = 3e-4
+CRF_MAX_PASSES = 200.0
+DECODING = "viterbi"
 MIN_FREQ = 1
 PATIENCE = 3
+LBFGS_PATIENCE = 10  # it checks after every pass, and scores go up and down
 SEED = 0
 THREADS = 1
 # With held-out data, it is scored after so many passes or fewer.

@@ -9,6 +9,8 @@ from taut._compile import compiled, in_mode
 from taut.inference.viterbi import viterbi
 from taut.problem import expected, image_size, length, scores
 
+DECODINGS = ("viterbi", "posterior")  # the most probable labelling; the labels that are
+
 
 @compiled
 def posterior_range(problem, w, sharpness, first, last, work, sums, image, node_at, node, value):

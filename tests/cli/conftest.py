@@ -1,4 +1,4 @@
-"""A few sentences in each format, a model of them, and the command line run in this process."""
+"""A few sentences in each format, models of them, and the command line run in this process."""
 
 import json
 from typing import NamedTuple
@@ -76,4 +76,13 @@ def model(folder, text):
     path = folder / "model.taut"
     options = ["--template", "chunking", "--C", "1", "--tol", "1e-3", "--quiet"]
     assert main(["train", str(text), "-o", str(path), *options]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def crf(folder, text):
+    """A model with probabilities of the same sentences."""
+    path = folder / "crf.taut"
+    options = ["--template", "chunking", "--C", "1", "--scheme", "IOB2", "--quiet"]
+    assert main(["train", str(text), "-o", str(path), "--crf", *options]) == 0
     return path

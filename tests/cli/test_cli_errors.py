@@ -9,10 +9,11 @@ import pytest
 
 import taut as package
 from taut import ChainSVM
+from taut._chain_header import DECODINGS
 from taut.cli import explained, main, memory, options, printable
 from taut.cli.parser import COMMANDS
 from taut.model_file import read_model, write_model
-from taut.solvers.named import SOLVERS
+from taut.solvers.named import CRF_SOLVERS, SOLVERS
 from taut.text.columns import Columns
 from taut.text.schemes import Scheme
 
@@ -34,6 +35,8 @@ def test_version(taut):
 
 def test_names_in_the_help_are_those_that_exist():
     assert list(options.SOLVERS) == ["auto", *SOLVERS]
+    assert list(options.CRF_SOLVERS) == ["auto", *CRF_SOLVERS]
+    assert options.DECODINGS == DECODINGS
     assert list(options.SCHEMES) == list(Scheme.__members__)
 
 
@@ -80,12 +83,28 @@ def test_names_in_the_help_are_those_that_exist():
         ("train x -o m --format attributes --template ner", "--template is for columns"),
         ("train x -o m --quiet --json", "give one of them"),
         ("train - -o m --dev -", "cannot both come from standard input"),
+        ("train x -o m --crf --loss hamming", "--loss is for SVMs; a CRF (--crf) maximises"),
+        ("train x -o m --crf --formulation slack", "--formulation is for SVMs"),
+        ("train x -o m --crf --slack-penalty squared", "--slack-penalty is for SVMs"),
+        ("train x -o m --crf --solver bcfw", "--solver bcfw trains an SVM; here use one of auto, "
+                                             "sdca, lbfgs"),
+        ("train x -o m --crf --solver lbfgs --averaging", "--averaging is for --solver sdca"),
+        ("train x -o m --crf --decoding best", "--decoding: invalid choice: 'best'"),
+        ("train x -o m --l1 1", "--l1 is for CRFs; train one with --crf"),
+        ("train x -o m --crf --l1 -1", "--l1: '-1' is not a number from 0.0 on"),
+        ("train x -o m --crf --l1 1 --C best --dev y", "a path that is without --l1"),
+        ("train x -o m --solver sdca", "--solver sdca trains a CRF (--crf); here use one of auto"),
+        ("train x -o m --solver lbfgs", "--solver lbfgs trains a CRF (--crf); here use one of"),
+        ("train x -o m --decoding posterior", "needs probabilities, which an SVM has not; train "
+                                              "with --crf"),
+        ("tag -m m --nbest 0", "--nbest: '0' is not a whole number from 1 on"),
+        ("tag -m m --decoding greedy", "--decoding: invalid choice: 'greedy'"),
         ("train x -o m --max 3", "unrecognized arguments: --max 3"),
         ("tag -m m --threads 0", "--threads: '0' is not a whole number from 1 on"),
         ("eval -m m x --strict no", "--strict: invalid choice: 'NO'"),
         ("inspect m --top -1", "--top: '-1' is not a whole number from 0 on"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage(taut, arguments, message):
     answer = taut(*arguments.split())
     assert answer.code == 2
@@ -211,6 +230,21 @@ def test_wrong_model_files(fails, model, text, tmp_path, command):
     cut = tmp_path / "cut"
     cut.write_bytes(model.read_bytes()[:-100])
     assert "cut off" in run(cut)
+
+
+def test_an_SVM_has_no_probabilities(fails, model, text):
+    for wish in ("--probabilities", "--nbest 2", "--decoding posterior"):
+        assert fails("tag", "-m", model, text, *wish.split()) == (
+            f"taut: error: {wish}: {model} is an SVM, which has no probabilities; train a model "
+            "with --crf"
+        )
+    assert "has no probabilities" in fails("eval", "-m", model, text, "--decoding", "posterior")
+
+
+def test_lists_of_labellings_need_JSON_lines(fails, crf, text):
+    line = fails("tag", "-m", crf, text, "--nbest", "2")
+    assert "--nbest is for JSON lines, but the format is columns" in line
+    assert line.endswith("with --format jsonl")
 
 
 @pytest.mark.parametrize("command", ["tag", "eval"])

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from taut import _compile
 from taut.cli import warmup
 from taut.solvers.progress import say_compiling
@@ -18,15 +20,21 @@ def known():
     return {(k.py_func.__qualname__, s) for k in kernels if k.__module__.startswith("taut")
             for s in k.overloads}
 
-main(["warmup", "--quiet"])
+kind, model, *texts = sys.argv[1:]
+crf = kind == "CRF"
+main(["warmup", "--quiet", *["--crf"] * crf])
 ready = known()
 assert len(ready) > 10, ready
-model, *texts = sys.argv[1:]
+choices = (["--features", "all"], ["--features", "observed", "--solver", "bcfw"])
+if crf:
+    choices = (["--crf", "--features", "all", "--decoding", "posterior"],
+               ["--crf", "--features", "observed", "--scheme", "IOB2", "--scheme-in-training"])
 for text in texts:
-    for more in (["--features", "all"], ["--features", "observed", "--solver", "bcfw"]):
+    for more in choices:
         main(["train", text, "-o", model, "--quiet", "--dev", text, "--threads", "2", *more])
-        main(["tag", "-m", model, text, "-o", model + ".out"])
-        main(["eval", "-m", model, text])
+        lists = ["--nbest", "2"] if crf and "jsonl" in text else []
+        main(["tag", "-m", model, text, "-o", model + ".out", *["--probabilities"] * crf, *lists])
+        main(["eval", "-m", model, text, *["--decoding", "posterior"] * crf])
 print(known() - ready)
 """
 
@@ -44,11 +52,11 @@ def test_all_says_nothing_if_quiet(taut):
     assert taut("warmup", "--all", "--quiet") == (0, "", "")
 
 
-def test_the_commands_need_no_other_machine_code(folder, tmp_path):
+@pytest.mark.parametrize("kind", ["SVM", "CRF"])
+def test_the_commands_need_no_other_machine_code(folder, tmp_path, kind):
     texts = [folder / name for name in ("train.txt", "train.crfsuite", "train.jsonl")]
-    run = subprocess.run(
-        [sys.executable, "-c", COUNTING, tmp_path / "m", *texts], capture_output=True, text=True
-    )
+    arguments = [sys.executable, "-c", COUNTING, kind, tmp_path / "m", *texts]
+    run = subprocess.run(arguments, capture_output=True, text=True)
     assert run.stderr == ""
     assert run.stdout.endswith("set()\n")
 

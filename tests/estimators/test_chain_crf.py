@@ -279,6 +279,9 @@ def test_empty_sequences_have_empty_answers(data):
     assert crf.predict_nbest(X, 3)[1] == [([], 1.0)]
     assert crf.sample(X, 2)[1] == [[], []]
     assert crf.predict_proba([]) == []
+    found = crf.log_likelihood(X, [["O"], []])
+    assert found[0] == crf.log_likelihood(X[:1], [["O"]])[0]
+    assert found[1] == 0.0
 
 
 def test_extreme_scores_are_no_trouble(data):

@@ -16,9 +16,10 @@ from fuzzing import fuzz, watched
 with watched():
     import numpy as np
 
-    from taut import ChainSVM
+    from taut import ChainCRF
     from taut.chain_file import load_chain
     from taut.chain_model import Stacked
+    from taut.chain_posterior import log_likelihoods, n_best_labellings, node_marginals
     from taut.model_file import ModelFileError, read_model, write_model
     from taut.structures.constraints import ImpossibleConstraint
     from taut.text.columns import Columns
@@ -33,7 +34,7 @@ FOLDER = f"/dev/shm/taut_fuzz_{os.getpid()}"  # memory, as files are written at 
 
 def good() -> tuple[dict, dict[str, np.ndarray]]:
     path = os.path.join(FOLDER, "good.taut")
-    clf = ChainSVM(template="w[-1..1]; w[-1]|w[0]; BOS", scheme="IOB2", random_state=0)
+    clf = ChainCRF(template="w[-1..1]; w[-1]|w[0]; BOS", scheme="IOB2", random_state=0)
     clf.fit(SENTENCES, TAGS).save(path)
     file = read_model(path)
     return file.header, file.arrays
@@ -92,9 +93,14 @@ def target(data: bytes) -> None:
     str(model.solution)  # whatever was accepted must be usable
     model.attribute_names()
     if isinstance(model.encoder, TemplateEncoder) and not model.has_step_features:
-        text = Columns.from_sentences(SENTENCES)
+        columns = Columns.from_sentences(SENTENCES)
+        text = Stacked(model.encoder.transform(columns), columns.lengths)
         with suppress(ImpossibleConstraint):  # labels that cannot begin a sequence, say
-            model.decode(Stacked(model.encoder.transform(text), text.lengths))
+            model.decode(text)
+            if model.temperature > 0.0:
+                node_marginals(model, text)
+                log_likelihoods(model, text, np.zeros(columns.n_tokens, np.int32))
+                n_best_labellings(model, text, 2)
 
 
 os.makedirs(FOLDER, exist_ok=True)
@@ -113,5 +119,8 @@ fuzz(
         *(f"{name}[:1]".encode() for name in ARRAYS),
         b'labels.values.0 = "X"',
         b"n_features = 16777216\nencoder = null",
+        b"temperature = 0",  # an SVM
+        b"temperature = 1e-9",
+        b'decoding = "posterior"',
     ],
 )  # fmt: skip

@@ -144,6 +144,12 @@ def check_known(labels: Column, classes: list[str], path: str, layout: Layout) -
         )
 
 
+def numbers_of(labels: Column, classes: list[str]) -> np.ndarray:
+    """Those of the model, -1 for labels that it does not know."""
+    number = {name: k for k, name in enumerate(classes)}
+    return np.array([number.get(value, -1) for value in labels.values], np.int32)[labels.codes]
+
+
 def few(labels: list[str], most: int = 5) -> str:
     """
     >>> few(["B-NP", "I-NP", "O"], 2)

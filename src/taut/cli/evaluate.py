@@ -12,10 +12,12 @@ from taut.cli.data import (
     check_known,
     check_width,
     layout_of,
+    numbers_of,
     read_labelled,
     wants_columns,
 )
 from taut.cli.pictures import check_picture, save_picture
+from taut.cli.probabilities import decoded_by, likelihood
 from taut.cli.scoring import write_spans
 from taut.metrics import SpanReport, span_report_from_codes
 from taut.metrics._inputs import join_columns
@@ -26,6 +28,7 @@ from taut.text.columns import Column
 def run(options: Namespace) -> int:
     check_picture(options.plot)
     model, header = load_chain(options.model)
+    model = decoded_by(model, options.decoding, options.model)
     layout = layout_of(model, header).changed(options)
     announce_compilation()
     data, _ = read_labelled(options.file, layout, wants_columns(model))
@@ -33,22 +36,30 @@ def run(options: Namespace) -> int:
     check_known(data.labels, names, options.file, layout)
     check_width(data.text, model.encoder, options.file)
     rows = model.encoder.transform(data.text)  # type: ignore[union-attr, arg-type]
-    numbers = model.decode(Stacked(rows, data.text.lengths), n_threads=options.threads)
-    predicted = Column(numbers, names)
+    text = Stacked(rows, data.text.lengths)
+    predicted = Column(model.decode(text, n_threads=options.threads), names)
     report = _report(data, predicted, options.strict)
+    likely = None
+    if model.temperature > 0.0:
+        likely = likelihood(model, text, numbers_of(data.labels, names), options.threads)
     if options.plot is not None:
         _plot(data.labels, predicted, options.plot)
     if options.json:
-        print(json.dumps({"model": options.model, "file": options.file, **_as_dict(report)}))
-    elif isinstance(report, SpanReport):
-        print(report)
-    else:
-        print(
-            f"{100 * report['token_accuracy']:.2f}% of {report['n_tokens']} tokens and "
-            f"{100 * report['sequence_accuracy']:.2f}% of {report['n_sequences']} sequences are "
-            "right"
-        )
+        about = {"model": options.model, "file": options.file}
+        more = {} if likely is None else likely.as_dict()
+        print(json.dumps({**about, **_as_dict(report), **more}))
+        return 0
+    print(report if isinstance(report, SpanReport) else _shares(report))
+    if likely is not None:
+        print(likely)
     return 0
+
+
+def _shares(report: dict[str, Any]) -> str:
+    return (
+        f"{100 * report['token_accuracy']:.2f}% of {report['n_tokens']} tokens and "
+        f"{100 * report['sequence_accuracy']:.2f}% of {report['n_sequences']} sequences are right"
+    )
 
 
 def _report(data: Labelled, predicted: Column, strict: str | None) -> SpanReport | dict[str, Any]:

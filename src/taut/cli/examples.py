@@ -16,6 +16,7 @@ examples:
   taut train train.txt -o chunker.taut                        words, POS and tags in columns
   taut train train.txt -o m.taut --template "w[-1..1]; suffix(w[0], 1..3)"
   taut train train.txt -o m.taut --dev dev.txt --scheme IOB2  stop when dev gets no better
+  taut train train.txt -o m.taut --crf                        a model with probabilities
   taut train train.crfsuite -o m.taut --format attributes     CRFsuite's files
   taut train big.txt.gz -o m.taut --checkpoint run.npz        and later the same with --resume
 
@@ -26,6 +27,8 @@ examples:
   taut tag -m chunker.taut test.txt > tagged.txt
   cat test.txt | taut tag -m chunker.taut                     each sentence as soon as it has come
   taut tag -m m.taut test.txt --forced-column 2               keep labels that are known ("_": none)
+  taut tag -m crf.taut test.txt --probabilities               of each label, in one more column
+  taut tag -m crf.taut text.jsonl --nbest 5                   the most probable labellings
 
 Columns are echoed with the predicted label at the end; of attribute files only labels are written;
 JSON lines are written with their "labels" replaced. Labels in the input are not looked at.
@@ -37,7 +40,8 @@ examples:
   taut eval -m chunker.taut test.txt --plot confusion.png
 
 Spans are read as the CoNLL evaluation script does, or strictly by a scheme. Labels that are not of
-a tagging scheme are counted by token and sequence only.
+a tagging scheme are counted by token and sequence only. Of a model trained with --crf the mean
+log-likelihood of the true labels is told as well.
 """
 INSPECT = """\
 examples:

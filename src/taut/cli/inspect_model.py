@@ -16,6 +16,8 @@ from taut.cli.results import certificate, file_size, history, in_options
 from taut.model_file import ModelFile, read_model
 from taut.text.extract import TemplateEncoder
 
+MOST_PROBABLE = {"viterbi": "labellings", "posterior": "labels one by one"}
+
 
 class Weighted(NamedTuple):
     """Something the model pays attention to."""
@@ -53,6 +55,9 @@ def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, 
         "nonzero_weights": int(np.count_nonzero(model.w)),
         "template": _template(model),
         "scheme": model.scheme.value if model.scheme else None,
+        "is_crf": model.temperature > 0.0,
+        "temperature": model.temperature if model.temperature > 0.0 else None,
+        "decoding": model.decoding,
         "options": file.header["options"],
         "certificate": certificate(model.solution),
         "history": history(model.solution),
@@ -128,6 +133,11 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
     ]
     if model.scheme is not None:
         lines.append(f"only labellings that are valid in {model.scheme.value} are predicted")
+    if model.temperature > 0.0:
+        lines.append(
+            f"a conditional random field of temperature {model.temperature:g}; predicted are the "
+            f"most probable {MOST_PROBABLE[model.decoding]} ({model.decoding} decoding)"
+        )
     lines += ["", *in_options(str(model.solution)).split("\n")]
     if facts["template"] is not None:
         statements = [line.strip() for line in facts["template"].split("\n")]

@@ -1,6 +1,7 @@
 """The options of each command. Imports nothing that takes time."""
 
 from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 
 from taut import defaults
@@ -13,6 +14,8 @@ SOLVERS = (
     "auto", "averaged", "fw", "bcfw", "bcpfw", "bcafw", "corrective",
     "simplicial", "cutting-plane", "cutting-plane-one", "subgradient",
 )  # fmt: skip
+CRF_SOLVERS = ("auto", "sdca", "lbfgs")
+DECODINGS = ("viterbi", "posterior")
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
 
 
@@ -28,18 +31,29 @@ def add_train(train: ArgumentParser) -> None:
     _add_reading(train, in_training=True)
     add = train.add_argument_group("model").add_argument
     add(
+        "--crf",
+        action="store_true",
+        help="a conditional random field, which has probabilities, instead of an SVM",
+    )
+    add(
         "--C",
         type=lambda text: text if text in ("scale", "best") else above(0.0)(text),
-        default=defaults.C,
         metavar="X",
-        help='weight of the loss against the regulariser, or "scale" (default): '
-        '6 / (1 + mean attributes per token), or "best": whichever scores best on --dev',
+        help='weight of the loss against the regulariser, or "scale": 6 / (1 + mean attributes per '
+        f'token), or "best": whichever scores best on --dev (default {defaults.C}; of CRFs '
+        f"{defaults.CRF_C:g})",
+    )
+    add(
+        "--l1",
+        type=at_least(0.0),
+        metavar="X",
+        help="of CRFs: also a cost of |w|, which makes weights zero; CRFsuite's c1 is l1 / C, and "
+        "its c2 1 / (2 C) (default 0)",
     )
     add(
         "--loss",
         choices=("hamming", "hamming-sum"),
-        default=defaults.LOSS,
-        help="fraction or number of wrong labels (default %(default)s)",
+        help=f"of SVMs: fraction or number of wrong labels (default {defaults.LOSS})",
     )
     add(
         "--features",
@@ -63,21 +77,21 @@ def add_train(train: ArgumentParser) -> None:
         help=f"predict only what is valid in this scheme: {', '.join(SCHEMES)}",
     )
     add("--scheme-in-training", action="store_true", help="train under the same constraint")
+    _add_decoding(add, "viterbi", "of CRFs: ")
     training = train.add_argument_group("training")
     add = training.add_argument
     add(
         "--tol",
         type=at_least(0.0),
-        default=defaults.TOL,
         metavar="X",
-        help="stop at this relative gap (default %(default)s)",
+        help=f"stop at this relative gap (default {defaults.TOL:g}; of CRFs {defaults.CRF_TOL:g})",
     )
     add(
         "--max-passes",
         type=at_least(0.0),
-        default=defaults.MAX_PASSES,
         metavar="N",
-        help="or after so many passes over the data (default %(default)g)",
+        help=f"or after so many passes over the data (default {defaults.MAX_PASSES:g}; of CRFs "
+        f"{defaults.CRF_MAX_PASSES:g})",
     )
     add("--time-limit", type=at_least(0.0), metavar="S", help="or after so many seconds")
     add("--dev", metavar="FILE", help="held-out text: keep the weights with the best score on it")
@@ -86,28 +100,26 @@ def add_train(train: ArgumentParser) -> None:
         type=at_least(1),
         metavar="N",
         help="with --dev: stop when so many checks brought no better score (default "
-        f"{defaults.PATIENCE})",
+        f"{defaults.PATIENCE}; of lbfgs {defaults.LBFGS_PATIENCE})",
     )
     add(
         "--formulation",
         choices=("margin", "slack"),
-        default="margin",
-        help="other labellings must score less by their loss, or by 1 with slack that counts times "
-        "the loss (default %(default)s)",
+        help="of SVMs: other labellings must score less by their loss, or by 1 with slack that "
+        f"counts times the loss (default {defaults.FORMULATION})",
     )
     add(
         "--slack-penalty",
         choices=("linear", "squared"),
-        default="linear",
-        help="what a slack costs; squared: the default solver is then auto, and --tol should be "
-        "smaller (default %(default)s)",
+        help="of SVMs: what a slack costs; squared: the default solver is then auto, and --tol "
+        f"should be smaller (default {defaults.SLACK_PENALTY})",
     )
     add(
         "--solver",
-        choices=SOLVERS,
-        default=defaults.SOLVER,
+        choices=tuple(dict.fromkeys((*SOLVERS, *CRF_SOLVERS))),
         metavar="NAME",
-        help=f"one of {', '.join(SOLVERS)} (default %(default)s)",
+        help=f"one of {', '.join(SOLVERS)} (default {defaults.SOLVER}); of CRFs one of "
+        f"{', '.join(CRF_SOLVERS)} (default {defaults.CRF_SOLVER})",
     )
     add(
         "--averaging",
@@ -140,6 +152,19 @@ def add_tag(tag: ArgumentParser) -> None:
         metavar="N",
         help='labels to keep are in this column, from 0; "_" is no label',
     )
+    add = tag.add_argument_group("models trained with --crf").add_argument
+    _add_decoding(add, "as in training")
+    add(
+        "--probabilities",
+        action="store_true",
+        help='after each label how probable it is; of JSON lines as "probabilities"',
+    )
+    add(
+        "--nbest",
+        type=at_least(1),
+        metavar="N",
+        help='of JSON lines: the most probable labellings, with their probabilities, as "nbest"',
+    )
     _add_threads(tag)
 
 
@@ -147,6 +172,7 @@ def add_eval(evaluate: ArgumentParser) -> None:
     _add_model(evaluate)
     evaluate.add_argument("file", metavar="FILE", help='labelled text; "-": stdin')
     _add_reading(evaluate)
+    _add_decoding(evaluate.add_argument, "as in training", "of CRFs: ")
     evaluate.add_argument(
         "--strict",
         type=str.upper,
@@ -176,13 +202,27 @@ def add_inspect(inspect: ArgumentParser) -> None:
 
 def add_warmup(warmup: ArgumentParser) -> None:
     warmup.add_argument(
-        "--all", action="store_true", help="also the other solvers, and dense features as of Python"
+        "--crf", action="store_true", help="also what models of train --crf need, as much again"
+    )
+    warmup.add_argument(
+        "--all",
+        action="store_true",
+        help="that, the other solvers, and dense features as of Python",
     )
     warmup.add_argument("--quiet", action="store_true", help="print nothing")
 
 
 def _add_model(parser: ArgumentParser) -> None:
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="the model file")
+
+
+def _add_decoding(add: Callable[..., Any], default: str, of: str = "") -> None:
+    add(
+        "--decoding",
+        choices=DECODINGS,
+        help=f"{of}the most probable labelling, or the labels that are most probable one by one "
+        f"(default {default})",
+    )
 
 
 def _add_threads(group: Any) -> None:

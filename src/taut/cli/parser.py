@@ -3,9 +3,17 @@
 import argparse
 from collections.abc import Sequence
 
-from taut import __version__
+from taut import __version__, defaults
 from taut.cli import examples
-from taut.cli.options import add_eval, add_inspect, add_tag, add_train, add_warmup
+from taut.cli.options import (
+    CRF_SOLVERS,
+    SOLVERS,
+    add_eval,
+    add_inspect,
+    add_tag,
+    add_train,
+    add_warmup,
+)
 
 # The modules that run them, imported when they are.
 COMMANDS = {
@@ -50,10 +58,62 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; wrong usage is said on standard error and leaves by SystemExit."""
     parser = new_parser()
     options = parser.parse_args(arguments)
-    contradiction = _contradiction(options) if options.command == "train" else ""
-    if contradiction:
-        parser.error(contradiction)
+    if options.command == "train":
+        contradiction = _wrong_for_the_model(options) or _contradiction(options)
+        if contradiction:
+            parser.error(contradiction)
+        _set_defaults(options)
     return options
+
+
+def _set_defaults(train: argparse.Namespace) -> None:
+    """What was not said, where that depends on what was."""
+    squared, lbfgs = train.slack_penalty == "squared", train.solver == "lbfgs"
+    by_model = (
+        {
+            "C": defaults.CRF_C,
+            "solver": defaults.CRF_SOLVER,
+            "tol": defaults.CRF_TOL,
+            "max_passes": defaults.CRF_MAX_PASSES,
+        }
+        if train.crf
+        else {
+            "C": defaults.C,
+            "solver": "auto" if squared else defaults.SOLVER,
+            "tol": defaults.TOL,
+            "max_passes": defaults.MAX_PASSES,
+        }
+    )
+    chosen = {
+        **by_model,
+        "loss": defaults.LOSS,
+        "formulation": defaults.FORMULATION,
+        "slack_penalty": defaults.SLACK_PENALTY,
+        "l1": 0.0,
+        "decoding": defaults.DECODING,
+        "patience": defaults.LBFGS_PATIENCE if lbfgs else defaults.PATIENCE,
+    }
+    for name, value in chosen.items():
+        if getattr(train, name) is None:
+            setattr(train, name, value)
+
+
+def _wrong_for_the_model(train: argparse.Namespace) -> str:
+    """Options of SVMs given for a CRF, or the other way round."""
+    if train.crf:
+        for name in ("loss", "formulation", "slack_penalty"):
+            if getattr(train, name) is not None:
+                return f"--{name.replace('_', '-')} is for SVMs; a CRF (--crf) maximises likelihood"
+    elif train.l1:
+        return "--l1 is for CRFs; train one with --crf"
+    elif train.decoding == "posterior":
+        return "--decoding posterior needs probabilities, which an SVM has not; train with --crf"
+    solvers, others = (CRF_SOLVERS, "an SVM") if train.crf else (SOLVERS, "a CRF (--crf)")
+    if train.solver is not None and train.solver not in solvers:
+        return f"--solver {train.solver} trains {others}; here use one of {', '.join(solvers)}"
+    if train.solver == "lbfgs" and train.averaging:
+        return "--averaging is for --solver sdca; lbfgs returns its best iterate"
+    return ""
 
 
 def _contradiction(train: argparse.Namespace) -> str:
@@ -66,8 +126,10 @@ def _contradiction(train: argparse.Namespace) -> str:
         return "--patience needs held-out text: --dev FILE"
     if train.C == "best" and train.dev is None:
         return "--C best needs held-out text: --dev FILE"
-    if train.C == "best" and train.slack_penalty != "linear":
+    if train.C == "best" and train.slack_penalty == "squared":
         return "--C best is for --slack-penalty linear"
+    if train.C == "best" and train.l1:
+        return "--C best follows a path that is without --l1; give one of them"
     if train.C == "best" and train.resume:
         return "--C best would be searched again; --resume with the --C that it found"
     if train.template is not None and train.format == "attributes":

@@ -68,7 +68,7 @@ def certificate(solution: Solution) -> dict[str, Any]:
             name: getattr(solution, name)
             for name in (
                 "primal", "dual", "gap", "relative_gap", "passes", "oracle_calls", "seconds", "C",
-                "lam", "n_examples", "scale", "returned", "fingerprint",
+                "lam", "l1", "n_examples", "scale", "formulation", "returned", "fingerprint",
             )
         },
         "solver": describe(solution.solver),

@@ -24,12 +24,27 @@ from taut.text.reading.attribute_files import WITHOUT_TABS, is_without_tabs
 from taut.text.reading.source import FormatError
 
 
+class Ranked(NamedTuple):
+    """One of the most probable labellings of a sequence."""
+
+    labels: list[str]
+    probability: float
+
+
+class Found(NamedTuple):
+    """What a model says of the tokens of a piece."""
+
+    labels: list[str]
+    probabilities: list[float] | None = None  # of these labels
+    nbest: list[list[Ranked]] | None = None  # of every sequence
+
+
 class Piece(NamedTuple):
     """Whole sequences, as many as have arrived."""
 
     text: Columns | Attributes
     lines: np.ndarray  # the line of the file that each token is in, from 1
-    answer: Callable[[list[str]], list[str]]  # the lines to write, given the labels of all tokens
+    answer: Callable[[Found], list[str]]  # the lines to write
     forced: Column | None = None  # labels to keep
 
 
@@ -93,8 +108,15 @@ def _check_column(text: Columns, number: int, source: str, option: str) -> None:
         )
 
 
-def _columns_answer(block: ColumnBlock, separator: str | None, labels: list[str]) -> list[str]:
-    return append_column(block.lines, block.token_lines, labels, separator)
+def _columns_answer(block: ColumnBlock, separator: str | None, found: Found) -> list[str]:
+    lines = append_column(block.lines, block.token_lines, found.labels, separator)
+    if found.probabilities is None:
+        return lines
+    return append_column(lines, block.token_lines, _rounded(found.probabilities), separator)
+
+
+def _rounded(probabilities: list[float]) -> list[str]:
+    return [f"{probability:.4g}" for probability in probabilities]
 
 
 # --- attributes -----------------------------------------------------------------------------------
@@ -110,11 +132,15 @@ def _attribute_pieces(source: str, layout: Layout, labelled: bool) -> Iterator[P
         before += len(block.lines)
 
 
-def _attributes_answer(block: AttributeBlock, labels: list[str]) -> list[str]:
-    """Only labels, an empty line after each sequence."""
+def _attributes_answer(block: AttributeBlock, found: Found) -> list[str]:
+    """Only labels, or labels and probabilities; an empty line after each sequence."""
+    rows = found.labels
+    if found.probabilities is not None:
+        pairs = zip(rows, _rounded(found.probabilities), strict=True)
+        rows = [f"{label}\t{probability}" for label, probability in pairs]
     lines, at = [], 0
     for length in block.data.attributes.lengths.tolist():
-        lines += [*labels[at : at + length], ""]
+        lines += [*rows[at : at + length], ""]
         at += length
     return lines
 
@@ -129,11 +155,15 @@ def _json_pieces(source: str, layout: Layout, as_columns: bool) -> Iterator[Piec
         yield Piece(text, lines, partial(_json_answer, block, layout.encoding != "utf-8"))
 
 
-def _json_answer(block: JsonBlock, ascii_only: bool, labels: list[str]) -> list[str]:
+def _json_answer(block: JsonBlock, ascii_only: bool, found: Found) -> list[str]:
     lines, at = [], 0
-    for sequence in block.objects:
-        length = len(sequence["tokens"])
-        answered = {**sequence, "labels": labels[at : at + length]}
+    for i, sequence in enumerate(block.objects):
+        own = slice(at, at + len(sequence["tokens"]))
+        answered = {**sequence, "labels": found.labels[own]}
+        if found.probabilities is not None:
+            answered["probabilities"] = found.probabilities[own]
+        if found.nbest is not None:
+            answered["nbest"] = [ranked._asdict() for ranked in found.nbest[i]]
         lines.append(json.dumps(answered, ensure_ascii=ascii_only))
-        at += length
+        at = own.stop
     return lines

@@ -12,9 +12,11 @@ import numpy as np
 from taut._atomic import atomic_write, check_writable
 from taut.chain_file import load_chain
 from taut.chain_model import ChainModel, Stacked
+from taut.chain_posterior import n_best_labellings, node_marginals
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import check_width, layout_of, name_of, wants_columns
-from taut.cli.stream import Piece, pieces
+from taut.cli.data import Layout, check_width, layout_of, name_of, wants_columns
+from taut.cli.probabilities import check_probabilities, decoded_by
+from taut.cli.stream import Found, Piece, Ranked, pieces
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
 from taut.text.reading import FormatError
@@ -28,6 +30,8 @@ def run(options: Namespace) -> int:
         _check_different(options.output, options.model)
     model, header = load_chain(options.model)
     layout = layout_of(model, header).changed(options)
+    model = decoded_by(model, options.decoding, options.model)
+    _check_answer(model, layout, options)
     announce_compilation()
     stream = pieces(
         options.file,
@@ -36,35 +40,64 @@ def run(options: Namespace) -> int:
         labelled=not options.unlabelled,
         forced_column=options.forced_column,
     )
-    tagger = Tagger(model, name_of(options.file), options.threads)
+    tagger = Tagger(model, options)
     with _output(options.output) as write:
         for piece in stream:
-            lines = piece.answer(tagger.labels(piece))
+            lines = piece.answer(tagger.find(piece))
             write("".join(f"{line}\n" for line in lines).encode(layout.encoding))
     return 0
+
+
+def _check_answer(model: ChainModel, layout: Layout, options: Namespace) -> None:
+    if options.probabilities:
+        check_probabilities(model, "--probabilities", options.model)
+    if options.nbest is None:
+        return
+    check_probabilities(model, f"--nbest {options.nbest}", options.model)
+    if layout.format != "jsonl":
+        raise ValueError(
+            f"--nbest is for JSON lines, but the format is {layout.format}; give the text as JSON "
+            "lines, with --format jsonl"
+        )
 
 
 class Tagger:
     """Labels piece after piece, and knows how many sequences there were before."""
 
-    def __init__(self, model: ChainModel, source: str, n_threads: int):
-        self.model, self.source, self.n_threads = model, source, n_threads
+    def __init__(self, model: ChainModel, options: Namespace):
+        self.model, self.source, self.options = model, name_of(options.file), options
         self.names = list(map(str, model.labels.classes.tolist()))
         self.done = 0
 
-    def labels(self, piece: Piece) -> list[str]:
+    def find(self, piece: Piece) -> Found:
         encoder, lengths = self.model.encoder, piece.text.lengths
         if not len(lengths):
-            return []
+            return Found([], [], [])
         check_width(piece.text, encoder, self.source)
         rows = encoder.transform(piece.text)  # type: ignore[union-attr, arg-type]
         try:
-            numbers = self.model.decode(
-                Stacked(rows, lengths), self._forced(piece), n_threads=self.n_threads
-            )
+            found = self._found(Stacked(rows, lengths), self._forced(piece))
         except ImpossibleConstraint as error:
             raise self._located(error, piece) from None
         self.done += len(lengths)
+        return found
+
+    def _found(self, text: Stacked, forced: np.ndarray | None) -> Found:
+        n_threads, count = self.options.threads, self.options.nbest
+        numbers = self.model.decode(text, forced, n_threads)
+        probabilities = nbest = None
+        if self.options.probabilities:
+            marginals = node_marginals(self.model, text, forced, n_threads)
+            of_labels = marginals[np.arange(len(numbers)), numbers]
+            probabilities = np.minimum(of_labels, 1.0).tolist()  # 1 + 1e-16 would look odd
+        if count is not None:
+            nbest = [
+                [Ranked(self._named(y), p) for y, p in zip(labels, ps.tolist(), strict=True)]
+                for labels, ps in n_best_labellings(self.model, text, count, forced)
+            ]
+        return Found(self._named(numbers), probabilities, nbest)
+
+    def _named(self, numbers: np.ndarray) -> list[str]:
         return [self.names[number] for number in numbers.tolist()]
 
     def _forced(self, piece: Piece) -> np.ndarray | None:

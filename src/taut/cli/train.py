@@ -6,7 +6,7 @@ What can go wrong for other reasons than the data is checked before anything is 
 import os
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,17 +30,16 @@ from taut.cli.data import (
     read_labelled,
 )
 from taut.cli.memory import check_memory
+from taut.cli.objective import objective_of, parameters_of, probabilities_of, solver_of
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
 from taut.labels import LabelCodec
 from taut.losses import checked_weights
-from taut.solvers import BCFW, Solution, Status, solve
-from taut.solvers.named import named_solver
+from taut.solvers import Solution, Status, solve
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import InvalidTruth
 from taut.structures.pairwise import Pairwise
-from taut.structures.slack_rescaled import slack_rescaled
 from taut.text.attributes import AttributeEncoder
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
@@ -72,14 +71,15 @@ def run(options: Namespace) -> int:
     del data  # the problem holds all that training needs
 
     def model(solution: Any) -> ChainModel:
-        return ChainModel(codec, problem.layout(), solution, encoder, scheme)
+        of_crf = probabilities_of(options)
+        return ChainModel(codec, problem.layout(), solution, encoder, scheme, **of_crf)
 
     validate = None if held_out is None else _validation(model(None), held_out, options.threads)
-    formulated = slack_rescaled(problem) if options.formulation == "slack" else problem
+    objective = objective_of(problem, options)
     if options.C == "best":
         assert validate is not None
-        options.C = best_C(formulated, validate, options)
-    solution = _solve(problem, formulated, validate, options)
+        options.C = best_C(objective, validate, options)
+    solution = _solve(problem, objective, validate, options)
     save_chain(model(solution), options.output, _kept_options(options, layout, encoder))
     metric = None if held_out is None else held_out.metric
     _tell(Result(solution, *size, codec.classes.tolist(), metric), options)
@@ -197,13 +197,14 @@ def _validation(
 
 
 def _solve(
-    problem: Pairwise, formulated: Any, validate: Callable | None, options: Namespace
+    problem: Pairwise, objective: Any, validate: Callable | None, options: Namespace
 ) -> Solution:
     return solve(
-        formulated,
-        _solver(problem, options),
+        objective,
+        solver_of(problem, objective, options),
         C=scaled_C(options.C, problem),
         slack_penalty=options.slack_penalty,
+        l1=options.l1,
         tol=options.tol,
         max_passes=options.max_passes,
         time_limit=options.time_limit,
@@ -214,36 +215,16 @@ def _solve(
         resume=options.resume,
         progress=False if options.quiet else None,
         validate=validate,
-        patience=options.patience or defaults.PATIENCE,
+        patience=options.patience,
     )
-
-
-def _solver(problem: Pairwise, options: Namespace) -> Any:
-    # The default is for linear slacks.
-    by_default = options.slack_penalty == "squared" and options.solver == defaults.SOLVER
-    solver = named_solver(
-        "auto" if by_default else options.solver,
-        problem,
-        options.averaging,
-        slack_penalty=options.slack_penalty,
-    )
-    often = solver.check_every <= defaults.CHECK_EVERY
-    if options.dev is None or often or not isinstance(solver, BCFW):
-        return solver
-    return replace(solver, refresh=defaults.CHECK_EVERY)  # so as not to miss the best score
 
 
 def _kept_options(options: Namespace, layout: Layout, encoder: Encoder) -> dict[str, Any]:
-    """What the model file says about the run: parameters of ChainSVM, and how text was read."""
-    same_name = (
-        "C", "loss", "features", "min_freq", "scheme", "scheme_in_training", "solver", "averaging",
-        "tol", "max_passes", "time_limit", "formulation", "slack_penalty",
-    )  # fmt: skip
+    """What the model file says about the run: the estimator's parameters, how text was read."""
     template = encoder.template.text if isinstance(encoder, TemplateEncoder) else None
     return {
-        **{name: getattr(options, name) for name in same_name},
+        **parameters_of(options),
         "template": template,
-        "patience": options.patience or defaults.PATIENCE,
         "random_state": options.seed,
         **asdict(layout),
     }

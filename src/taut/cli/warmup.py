@@ -2,25 +2,34 @@
 
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from taut import _compile
+from taut.chain_model import ChainModel, Stacked
+from taut.chain_posterior import n_best_labellings, sampled_labellings
 from taut.cli import main
 from taut.decode import decode
+from taut.labels import LabelCodec
 from taut.solvers import solve
-from taut.solvers.named import named_solver
+from taut.solvers.named import named_crf_solver, named_solver
 from taut.structures.chain import chain_problem
 from taut.structures.graphs import label_edges, label_model, multilabel_problem
+from taut.structures.smoothed import smoothed
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
+JSON = '{"tokens": [["the", "DT"], ["cat", "NN"]]}\n'
+FEATURES = ("all", "observed")
 SOLVERS = ("averaged",)
 # The others share their machine code with one of these.
 ALL_SOLVERS = ("averaged", "fw", "corrective")
+CRF_SOLVERS = ("sdca", "lbfgs")
 METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
@@ -29,22 +38,41 @@ def run(options: Namespace) -> int:
     with TemporaryDirectory(prefix="taut-warmup-") as folder:
         text, model = Path(folder, "text"), str(Path(folder, "model"))
         text.write_text(TEXT)
-        for features in ("all", "observed"):
+        for features in FEATURES:
             for solver in ALL_SOLVERS if options.all else SOLVERS:
-                _run(["train", str(text), "-o", model, "--template", "chunking", "--quiet",
-                      "--dev", str(text), "--features", features, "--solver", solver,
-                      "--max-passes", "2", "--tol", "0"])  # fmt: skip
+                _train(text, model, features, solver)
         _run(["tag", "-m", model, str(text)])
         _run(["eval", "-m", model, str(text)])
+        if options.crf or options.all:
+            _warm_up_crf(text, model, CRF_SOLVERS if options.all else CRF_SOLVERS[:1])
     if options.all:
         for solver in ALL_SOLVERS:
             _train_dense(solver)
             for inference in METHODS:
                 _train_graph(solver, inference)
+        for solver in CRF_SOLVERS:
+            _train_dense_crf(solver)
     if not options.quiet:
         seconds = time.perf_counter() - start
         print(f"ready after {seconds:.1f} s; machine code is kept in {_compile.CACHE_DIRECTORY}")
     return 0
+
+
+def _train(text: Path, model: str, features: str, solver: str, *more: str) -> None:
+    _run(["train", str(text), "-o", model, "--template", "chunking", "--quiet",
+          "--dev", str(text), "--features", features, "--solver", solver,
+          "--max-passes", "2", "--tol", "0", *more])  # fmt: skip
+
+
+def _warm_up_crf(text: Path, model: str, solvers: Sequence[str]) -> None:
+    json_lines = text.with_suffix(".jsonl")
+    json_lines.write_text(JSON)
+    for features in FEATURES:
+        for solver in solvers:
+            _train(text, model, features, solver, "--crf", "--scheme", "IOB2",
+                   "--decoding", "posterior")  # fmt: skip
+    _run(["tag", "-m", model, str(json_lines), "--format", "jsonl", "--nbest", "2"])
+    _run(["eval", "-m", model, str(text)])
 
 
 def _run(arguments: list[str]) -> None:
@@ -73,3 +101,15 @@ def _train_dense(solver: str) -> None:
         problem, named_solver(solver, problem, False), max_passes=2, tol=0, progress=False
     )
     decode(problem, solution.w)
+
+
+def _train_dense_crf(solver: str) -> None:
+    """What ChainCRF does with arrays."""
+    rows, lengths, numbers = np.eye(4), np.array([3, 1]), np.array([0, 1, 0, 1])
+    problem = chain_problem(rows, lengths, numbers, n_states=2)
+    objective = smoothed(problem)
+    chosen: Any = named_crf_solver(solver, objective)
+    solution = solve(objective, chosen, max_passes=2, tol=0, progress=False)
+    model = ChainModel(LabelCodec([numbers]), problem.layout(), solution, temperature=1.0)
+    n_best_labellings(model, Stacked(rows, lengths), 2)
+    sampled_labellings(model, Stacked(rows, lengths), 1, np.random.RandomState(0))

@@ -13,12 +13,10 @@ from taut.graphs import StackedGraphs, stack_graphs
 from taut.inference.marginals import graph_marginals
 from taut.inference.methods import Method
 from taut.labels import check_labels
-from taut.posterior import posterior
+from taut.posterior import DECODINGS, posterior
 from taut.solvers.checks import is_count, is_number
 from taut.structures.graphs import GraphProblem
 from taut.structures.graphs.compute import sizes
-
-DECODINGS = ("viterbi", "posterior")
 
 
 class GraphProbabilities(GraphEstimator):

@@ -8,9 +8,14 @@ from taut.labels import LabelCodec
 from taut.text.columns import Column
 
 
+def as_parts(y: Any) -> Any:
+    """Labels as a list of lists; those of a column as one."""
+    return [[y.values[code] for code in y.codes]] if isinstance(y, Column) else y
+
+
 def is_labelled(labels: Any, missing: Any) -> np.ndarray:
     """Which of all nodes have a label; NaN marks what is missing if it is said to."""
-    is_nan = missing != missing
+    labels, is_nan = as_parts(labels), missing != missing
 
     def has_label(label: Any) -> bool:
         return label is not None and label != missing and not (is_nan and label != label)
@@ -28,7 +33,7 @@ def known_parts(labels: Any, known: np.ndarray) -> list:
     """The labels that are known, example by example, arrays as arrays."""
     parts = []
     at = 0
-    for part in labels:
+    for part in as_parts(labels):
         mask = known[at : at + len(part)]
         at += len(part)
         if isinstance(part, np.ndarray):
@@ -42,8 +47,6 @@ def numbered(
     codec: LabelCodec, y: Any, missing: Any, **remedy: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Label numbers of all positions, 0 where the label is missing; and where it is known."""
-    if isinstance(y, Column):
-        return codec.encode_known(y, **remedy), np.ones(len(y.codes), bool)
     known = is_labelled(y, missing)
     numbers = np.zeros(len(known), np.int32)
     if known.any():

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from taut.chain_posterior import (
 from taut.decode import decode
 from taut.estimators._chain import ChainEstimator, as_labels
 from taut.estimators._missing import is_labelled, known_parts, numbered
+from taut.estimators._text import is_empty
 from taut.labels import LabelCodec, check_labels
+from taut.posterior import DECODINGS
 from taut.solvers import SDCA, Solution
 from taut.solvers.checks import is_count, is_number
 from taut.solvers.named import named_crf_solver
@@ -29,10 +32,7 @@ from taut.structures.constraints import ImpossibleConstraint
 from taut.structures.pairwise import Pairwise
 from taut.structures.partly_labelled import partly_labelled
 from taut.structures.smoothed import smoothed
-from taut.text.columns import Column
 from taut.text.schemes import Scheme
-
-DECODINGS = ("viterbi", "posterior")
 
 
 class ChainCRF(ChainEstimator):
@@ -165,15 +165,13 @@ class ChainCRF(ChainEstimator):
         self, y: Any, classes: Any = None
     ) -> tuple[LabelCodec, np.ndarray, np.ndarray | None]:
         known = self._known(y)
-        if isinstance(known, slice) or known.all():
+        if known.all():
             return super()._read_labels(y, classes)
         parts = known_parts(y, known) if classes is None else as_labels(classes, y)
         codec = LabelCodec(parts)
         return codec, numbered(codec, y, self.missing_label)[0], known
 
-    def _known(self, y: Any) -> Any:
-        if isinstance(y, Column):
-            return slice(None)
+    def _known(self, y: Any) -> np.ndarray:
         known = is_labelled(y, self.missing_label)
         if not known.any():
             raise ValueError(
@@ -269,14 +267,22 @@ class ChainCRF(ChainEstimator):
             drawn = sampled_labellings(self._model, stacked, n, random, numbers)
             return [self._labelled(labels) for labels in drawn]
 
-        return self._of_sequences(X, forced, answer, lambda: [self._labels_of_none()] * n)
+        nothing = self._labels_of_none
+        return self._of_sequences(X, forced, answer, lambda: [nothing() for _ in range(n)])
 
     def log_likelihood(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | x) of every sequence; missing labels are summed over.
 
-        Minus infinity where the scheme forbids y.
+        Minus infinity where the scheme forbids y; zero for an empty sequence.
         """
         check_is_fitted(self)
+        filled = [not is_empty(x) for x in X] if type(X) in (list, tuple) else [True]
+        if not all(filled) and len(y) == len(filled):
+            found = np.zeros(len(filled))
+            if any(filled):
+                some = [[*compress(part, filled)] for part in (X, y)]
+                found[filled] = self.log_likelihood(*some)
+            return found
         stacked = self._stacked(X)
         check_labels(y, stacked.lengths)
         numbers, known = numbered(

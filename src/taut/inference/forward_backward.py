@@ -10,8 +10,8 @@ beginnings and all endings of a labelling, each scaled to stay near one,
 ``scaled`` works with exponentials: three multiplications for each pair of labels and step. None of
 its numbers can underflow as long as the scores that meet in a sum differ by little (``spread``):
 f_t sums over all labels before it, so that the smallest of its entries is at least exp(−range of
-theta_t − range of pair) times the largest. Under constraints sums run over few labels, and what a
-label lags behind, in scores and in the number of labellings, adds up over the steps.
+theta_t − range of pair) times the largest. Where steps are forbidden they run over few labels, and
+what a label lags behind, in scores and in the number of labellings, adds up over the steps.
 ``logarithmic`` takes logarithms of all sums: it is right whatever the scores are, for about ten
 times the price.
 
@@ -79,10 +79,10 @@ def spread(theta, pair, length, sharpness):
         forbids |= some
     if n_tables == 1:
         total *= length - 1
+    # A label that is forbidden is missing from every sum alike; steps are what sums run over.
     for t in range(length):
-        size, some = _range(theta[t])
+        size, _ = _range(theta[t])
         most, total = max(most, size), total + size
-        forbids |= some
     # What lags behind, lags behind sums over up to K labels at every step.
     if forbids:
         return sharpness * total + length * np.log(n_states)

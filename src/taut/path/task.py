@@ -37,6 +37,8 @@ class Task:
         progress: bool | None = None,
     ):
         self.complete: Any = None
+        if getattr(model, "is_partial", False):
+            raise ValueError("a path needs all labels, and some are missing; fit for each C")
         if isinstance(model, type) or not (
             hasattr(model, "_prepare") or hasattr(model, "new_dual")
         ):

@@ -29,9 +29,9 @@ def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.
 
 def placed(v: np.ndarray, lower: np.ndarray, upper: np.ndarray, l1: float = 0.0) -> np.ndarray:
     """The weights of a dual point's v; v itself where nothing limits them."""
-    if not lower.size:
-        return v
-    return np.clip(v - np.clip(v, -l1, l1) if l1 else v, lower, upper)
+    if l1:
+        v = v - np.clip(v, -l1, l1)
+    return np.clip(v, lower, upper) if lower.size else v
 
 
 def endless_if_none(box: tuple[np.ndarray, np.ndarray], dim: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from taut.solvers.checkpoint import check_order, checked_arrays, flattened
 from taut.solvers.corners import are_sound, are_weights
 from taut.solvers.corrective import new_scratch
 from taut.solvers.sampling import set_all_gaps
+from taut.solvers.state import L1
 
 # Scratch memory, and arrays that follow from the rest.
 LEFT_OUT = frozenset(
@@ -77,6 +78,7 @@ def _restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
     for name, array in current.items():
         if not name.startswith(("corners.", "sampler.kind", "sampler.tree")):
             array[...] = arrays[name]
+    state.total[L1] = run.l1
     leaves = state.sampler.tree.size // 2
     set_all_gaps(state.sampler.tree, arrays["sampler.tree"][leaves : leaves + run.n])
     run.state = state._replace(corners=corners, scratch=new_scratch(2 * int(corners.used[3]) + 32))

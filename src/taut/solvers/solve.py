@@ -129,7 +129,7 @@ def check_fits(problem: Any, solver: Any) -> None:
     """CRFs have solvers of their own, and these no other problems."""
     of_crf = isinstance(solver, SDCA | LBFGS)
     if getattr(problem, "is_smoothed", False) != of_crf:
-        what = "CRFs, made by smoothed(...)" if of_crf else "SVMs; train a CRF by SDCA or LBFGS"
+        what = "CRFs (ChainCRF, smoothed(...))" if of_crf else "SVMs; train a CRF by SDCA or LBFGS"
         raise ValueError(f"{describe(solver)} is for {what}")
     if of_crf and problem.is_partial and not isinstance(solver, LBFGS):
         raise ValueError(

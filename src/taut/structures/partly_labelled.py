@@ -63,7 +63,13 @@ def partly_labelled(problem: Any, known: np.ndarray, temperature: float = 1.0) -
     >>> partly_labelled(problem, np.array([True, False, True, True])).is_partial
     True
     """
-    known = np.asarray(known, bool)
+    known, nodes = np.asarray(known, bool), int(problem.pointer[-1])
+    if isinstance(problem, Smoothed):
+        raise ValueError("this problem is smoothed already; give the problem that was smoothed")
+    if known.shape != (nodes,):
+        raise ValueError(
+            f"known has shape {known.shape}; one boolean for each of the {nodes} nodes is expected"
+        )
     clamped = smoothed(problem.clamped(known), temperature)
     free = smoothed(problem, temperature)
     return PartlyLabelled(free, clamped, free.importance, problem.n, problem.dim)

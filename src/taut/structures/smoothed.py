@@ -22,9 +22,11 @@ References: Collins, Globerson, Koo, Carreras, Bartlett (2008) for the dual; Sha
 """
 
 import hashlib
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from taut.accumulator import Accumulator
 from taut.problem import (
@@ -42,6 +44,8 @@ from taut.problem import (
     weight,
 )
 from taut.structures.features import add_scaled
+
+SMALLEST = 1e-100  # scores are divided by the temperature
 
 
 class SmoothedDual(NamedTuple):
@@ -210,10 +214,21 @@ class Smoothed(SmoothedFields):
             if source.shape != (like.size + problem.n,):
                 raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
             source = SmoothedDual(source[: like.size].reshape(like.shape), source[like.size :])
+            problem.check_entropies(source)
         if not np.all(np.isfinite(source.entropy)):
             raise ValueError("entropies must be finite numbers")
         problem.base.copy_dual(source.mu, target.mu)
         target.entropy[: len(source.entropy)] = source.entropy
+
+    def check_entropies(problem, dual: SmoothedDual) -> None:
+        """No distribution has a larger entropy than its nodes together."""
+        base, at = problem.base, 0
+        for i in range(problem.n):
+            nodes = int(base.pointer[i + 1] - base.pointer[i]) * base.n_states
+            most = entr(np.clip(dual.mu[at : at + nodes], 0.0, 1.0)).sum()
+            at += int(base.image_size(i))
+            if not -1e-9 <= dual.entropy[i] <= most + 1e-6:
+                raise ValueError(f"entropy {dual.entropy[i]}, where at most {most} is possible")
 
     def dual_array(problem, mu: SmoothedDual) -> np.ndarray:
         return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.entropy])
@@ -239,9 +254,10 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
             f"{type(problem).__name__} has no sum oracle: a CRF needs the marginals of chains, "
             "forests or single nodes. Use an SVM"
         )
-    if not 0.0 < temperature < np.inf:
+    if not (isinstance(temperature, Real) and SMALLEST <= temperature < np.inf):
         raise ValueError(
-            f"temperature={temperature!r}; a positive number is expected: at 0 a CRF is an SVM"
+            f"temperature={temperature!r}; a number from {SMALLEST} on is expected: at 0 a CRF is "
+            "an SVM"
         )
     problem.new_sums()  # raises an error that says why there is no exact oracle
     return Smoothed(

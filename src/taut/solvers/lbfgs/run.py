@@ -14,7 +14,6 @@ import numpy as np
 from scipy import optimize
 from threadpoolctl import ThreadpoolController  # scikit-learn requires it
 
-from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
@@ -22,15 +21,15 @@ from taut.solvers.checkpoint import checked_arrays
 from taut.solvers.lbfgs.gradient import Expectations
 from taut.solvers.lbfgs.minimiser import Minimiser
 from taut.solvers.lbfgs.options import LBFGS
+from taut.solvers.oracle_run import OracleRun
 from taut.solvers.resume import Damaged
 from taut.solvers.solution import Solution, Status
+from taut.solvers.state import ORACLE_CALLS, STEPS
 from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
 
 NO_GAPS = np.zeros(0)
 # Sums over weights are short, and BLAS would take longer to wake its threads than to add.
 BLAS = ThreadpoolController()
-# Positions in State.count.
-STEPS, ORACLE_CALLS = 0, 1
 
 
 class State(NamedTuple):
@@ -46,7 +45,7 @@ class Evaluation(NamedTuple):
     gradient: np.ndarray
 
 
-class LBFGSRun(AnyRun):
+class LBFGSRun(OracleRun):
     """Starts at zero, or from an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(
@@ -73,29 +72,13 @@ class LBFGSRun(AnyRun):
         self.parts = [self.free] if self.known is None else [self.free, self.known]
         self.truth = self.free.of_truth(C) if self.known is None else np.zeros(0)
         self.minimiser: Minimiser | None = None
-        self.lowest, self.dual = np.inf, -np.inf  # at state.w
+        self.lowest, self.bound = np.inf, -np.inf  # at state.w
 
     # --- what the loop asks ---------------------------------------------------------------------
 
     @property
-    def pass_steps(self) -> int:
-        return self.n
-
-    @property
-    def oracle_calls(self) -> int:
-        return int(self.state.count[ORACLE_CALLS])
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.problem.is_compiled
-
-    @property
-    def inference(self) -> str:
-        return getattr(self.problem, "inference", "")
-
-    @property
-    def certifies(self) -> str:
-        return getattr(self.problem, "certifies", "")
+    def dual(self) -> None:
+        """The marginals at w, which are not kept."""
 
     @property
     def bounds_last(self) -> bool:
@@ -145,7 +128,7 @@ class LBFGSRun(AnyRun):
         return self.certify()
 
     def certify(self) -> Certificate:
-        return Certificate(self.lowest, self.dual, NO_GAPS)
+        return Certificate(self.lowest, self.bound, NO_GAPS)
 
     def _started(self) -> Minimiser:
         if self.minimiser is None:
@@ -169,7 +152,7 @@ class LBFGSRun(AnyRun):
         w = point[: len(self.state.w)] - point[len(self.state.w) :] if self.l1 else point
         found = self.evaluate(w)
         if found.primal < self.lowest:
-            self.lowest, self.dual = found.primal, found.dual
+            self.lowest, self.bound = found.primal, found.dual
             self.state.w[:] = w
         value, gradient = found.primal, found.gradient
         if self.l1:
@@ -218,5 +201,5 @@ class LBFGSRun(AnyRun):
             raise damaged("its best weights do not have the objective it says")
         self.state.w[:] = best.w
         self.state.count[:] = arrays["count"]
-        self.lowest, self.dual = found.primal, found.dual
+        self.lowest, self.bound = found.primal, found.dual
         best.dual, best.lowest = found.dual, found.primal

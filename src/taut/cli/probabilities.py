@@ -1,0 +1,54 @@
+"""What only models with probabilities can do, those of ``taut train --crf``."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut.chain_model import ChainModel, Stacked
+from taut.chain_posterior import log_likelihoods
+
+
+def check_probabilities(model: ChainModel, option: str, path: str) -> None:
+    if model.temperature == 0.0:
+        raise ValueError(
+            f"{option}: {path} is an SVM, which has no probabilities; train a model with --crf"
+        )
+
+
+def decoded_by(model: ChainModel, decoding: str | None, path: str) -> ChainModel:
+    """The model with another decoding than it was trained for, if one was named."""
+    if decoding is None or decoding == model.decoding:
+        return model
+    check_probabilities(model, f"--decoding {decoding}", path)
+    return replace(model, decoding=decoding)
+
+
+class Likelihood(NamedTuple):
+    """Of true labels, which the model may hold impossible: those sequences are left out."""
+
+    mean: float | None  # of log p, by token; None if no sequence is left
+    left_out: int
+    n_sequences: int
+    why: str
+
+    def __str__(self) -> str:
+        mean = "not defined" if self.mean is None else f"{self.mean:.4g} per token"
+        left_out = f"; left out: {self.left_out} of {self.n_sequences} sequences, for {self.why}"
+        return f"the log-likelihood is {mean}{left_out if self.left_out else ''}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"log_likelihood": self.mean, "n_without_likelihood": self.left_out}
+
+
+def likelihood(model: ChainModel, text: Stacked, numbers: np.ndarray, n_threads: int) -> Likelihood:
+    """``numbers`` are those of the true labels, -1 where one was never seen in training."""
+    values = log_likelihoods(model, text, numbers, n_threads)
+    unknown = np.repeat(np.arange(len(text.lengths)), text.lengths)[numbers < 0]
+    values[unknown] = -np.inf  # such a label was summed over
+    possible = np.isfinite(values)
+    n_tokens = text.lengths[possible].sum()
+    mean = float(values[possible].sum() / n_tokens) if n_tokens else None
+    breaks = "" if model.scheme is None else f" or break {model.scheme.value}"
+    why = f"labels that were never seen in training{breaks}"
+    return Likelihood(mean, int(np.sum(~possible)), len(values), why)
