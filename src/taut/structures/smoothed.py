@@ -254,7 +254,8 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
             f"{type(problem).__name__} has no sum oracle: a CRF needs the marginals of chains, "
             "forests or single nodes. Use an SVM"
         )
-    if not (isinstance(temperature, Real) and SMALLEST <= temperature < np.inf):
+    given: Any = temperature
+    if not (isinstance(given, Real) and SMALLEST <= float(given) < np.inf):
         raise ValueError(
             f"temperature={temperature!r}; a number from {SMALLEST} on is expected: at 0 a CRF is "
             "an SVM"
