@@ -17,6 +17,7 @@ import numpy as np
 from taut.labels import LabelCodec, object_array
 from taut.posterior import DECODINGS
 from taut.solvers.solution import HISTORY, Solution, Status, describe
+from taut.structures.smoothed import SMALLEST
 
 MOST_LABELS = 10_000
 MOST_LABEL_BYTES = 1 << 24  # of an array of all labels, each as wide as the longest
@@ -141,7 +142,8 @@ def unpacked_probabilities(header: dict[str, Any]) -> tuple[float, str]:
     """Temperature and decoding; files from before there were CRFs say nothing of either."""
     temperature = number(header.get("temperature", 0.0))
     decoding = text(header.get("decoding", "viterbi"), DECODINGS)
-    if temperature < 0.0 or (temperature == 0.0 and decoding != "viterbi"):
+    is_crf = temperature >= SMALLEST
+    if not (is_crf or (temperature == 0.0 and decoding == "viterbi")):
         raise ValueError(f"its temperature is {temperature}, its decoding {decoding}")
     return temperature, decoding
 

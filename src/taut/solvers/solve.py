@@ -36,7 +36,7 @@ Callback = Callable[[np.record], bool | None]
 
 def solve(
     problem: Any,
-    solver: Solver | FactorSolver | Decomposition | Subgradient | None = None,
+    solver: Solver | FactorSolver | Decomposition | Subgradient | LBFGS | None = None,
     *,
     C: float = 1.0,
     slack_penalty: str = "linear",
