@@ -25,7 +25,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 PAGES = [
     "text", "templates", "metrics", "model_files", "python_models",
     "graphs", "label_sets", "inference", "poses", "without_inference", "formulations",
-    "regularization_path",
+    "regularization_path", "probabilities",
 ]  # fmt: skip
 
 

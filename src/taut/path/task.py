@@ -12,12 +12,13 @@ from taut.path.validation import Validation
 from taut.solvers.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.bounds import Bounds
+from taut.solvers.loop import check_scale
 from taut.solvers.named import SOLVERS, named_crf_solver
 from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status, describe
-from taut.solvers.solve import check_fits, check_scale
+from taut.solvers.solve import check_fits
 
 
 class Task:
