@@ -12,14 +12,13 @@ from taut.inference.forward_backward import (
     WIDEST,
     chain_expectation,
     independent,
-    logarithmic,
-    logarithmic_step,
     new_chain_sums,
     scaled,
     scaled_step,
     scaled_step_sum,
     spread,
 )
+from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 
 EPS = np.finfo(float).eps
 # A sum of K quotients by that very sum is rounded by 1e-16 for each.
