@@ -213,6 +213,8 @@ class Smoothed(SmoothedFields):
             like = problem.base.dual_array(target.mu)
             if source.shape != (like.size + problem.n,):
                 raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
+            if not np.all(np.isfinite(source)):
+                raise ValueError("marginals and entropies must be finite numbers")
             source = SmoothedDual(source[: like.size].reshape(like.shape), source[like.size :])
             problem.check_entropies(source)
         if not np.all(np.isfinite(source.entropy)):
@@ -257,8 +259,8 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
     given: Any = temperature
     if not (isinstance(given, Real) and SMALLEST <= float(given) < np.inf):
         raise ValueError(
-            f"temperature={temperature!r}; a number from {SMALLEST} on is expected: at 0 a CRF is "
-            "an SVM"
+            f"temperature={temperature!r}; a positive number is expected, from {SMALLEST} on: at 0 "
+            "a CRF is an SVM"
         )
     problem.new_sums()  # raises an error that says why there is no exact oracle
     return Smoothed(
