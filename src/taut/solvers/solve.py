@@ -54,8 +54,8 @@ def solve(
 
     ``slack_penalty`` says what h is: "linear", h(xi) = xi, or "squared", h(xi) = xi^2 / 2.
 
-    ``l1`` adds lambda l1 |w|_1, which makes weights exactly zero (of CRFs only; CRFsuite's c1 is
-    l1 / C).
+    ``l1`` adds ``lambda l1 |w|_1``, which makes weights exactly zero (of CRFs only; CRFsuite's c1
+    is l1 / C).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
     or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
