@@ -32,11 +32,7 @@ class LabelCodec:
             return np.array([number.get(label, -1) for label in y.values], np.int32)[y.codes]
         return np.array([number.get(label, -1) for _, label in _labels(y)], np.int32)
 
-    def encode_known(
-        self,
-        y: Sequence | Column,
-        remedy: str = "name all labels by classes= at the first call of partial_fit",
-    ) -> np.ndarray:
+    def encode_known(self, y: Sequence | Column) -> np.ndarray:
         """Label numbers of all positions; all labels must be known."""
         numbers = self.encode(y)
         if numbers.min() < 0:
@@ -44,7 +40,7 @@ class LabelCodec:
             i, unknown = next((i, label) for i, label in _labels(parts) if label not in self.number)
             raise ValueError(
                 f"y[{i}] has the label {unknown!r}, which is not one of {self.classes.tolist()}; "
-                f"{remedy}"
+                "name all labels by classes= at the first call of partial_fit"
             )
         return numbers
 

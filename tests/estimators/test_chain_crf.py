@@ -327,8 +327,19 @@ def test_bad_questions_are_named(data):
         crf.predict_nbest(data[0], 0)
     with pytest.raises(ValueError, match=r"n=1\.5"):
         crf.sample(data[0], 1.5)
-    with pytest.raises(ValueError, match="'Z', which is not one of"):
-        crf.log_likelihood(data[0][:1], [["Z"]])
+
+
+def test_a_label_never_seen_has_no_probability(data):
+    X, y = data
+    crf = ChainCRF(random_state=0).fit(X, y)
+    found = crf.log_likelihood(X[:3], [y[0], ["Z", *y[1][1:]], y[2]])
+    np.testing.assert_array_equal(np.isfinite(found), [True, False, True])
+
+
+def test_where_single_examples_pull_hard_the_solver_is_l_bfgs(data):
+    X, y = data
+    assert isinstance(ChainCRF(C=1.0).fit(X, y).solution_.solver, SDCA)
+    assert isinstance(ChainCRF(C=1e4).fit(X, y).solution_.solver, LBFGS)
 
 
 # --- an estimator's manners ---------------------------------------------------------------------

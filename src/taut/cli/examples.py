@@ -28,7 +28,7 @@ examples:
   cat test.txt | taut tag -m chunker.taut                     each sentence as soon as it has come
   taut tag -m m.taut test.txt --forced-column 2               keep labels that are known ("_": none)
   taut tag -m crf.taut test.txt --probabilities               of each label, in one more column
-  taut tag -m crf.taut text.jsonl --nbest 5                   the most probable labellings
+  taut tag -m crf.taut x.jsonl --format jsonl --nbest 5       the most probable labellings
 
 Columns are echoed with the predicted label at the end; of attribute files only labels are written;
 JSON lines are written with their "labels" replaced. Labels in the input are not looked at.

@@ -18,6 +18,7 @@ from taut.solvers import Solution, Status, solve
 from taut.solvers.checks import is_number
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.named import is_without_inference, named_solver
+from taut.solvers.sdca import SDCA
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
@@ -136,6 +137,7 @@ class StructuredEstimator(BaseEstimator, ABC):
             soft = not getattr(solution.solver, "closes_bracket", True)
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
             hint = ", or try another rho" * isinstance(solution.solver, FactorSolver)
+            hint += ', or use solver="lbfgs"' * isinstance(solution.solver, SDCA)
             warnings.warn(
                 f"{type(self).__name__}: {solution.status.value}{hint} (relative "
                 f"{'soft ' * soft}gap {gap:.2g}, tol {self.tol:g})",

@@ -64,7 +64,11 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
             raise ValueError("held-out data are X_val and y_val; one of them was given, not both")
         prepared, validation = self._prepare_scored(X, y, sample_weight)
         score = None if X_val is None else validation(X_val, y_val)
-        return self._fit(prepared, validate=score, patience=self.patience)
+        return self._fit(prepared, validate=score, patience=self._checks(prepared))
+
+    def _checks(self, prepared: Prepared) -> int:
+        """How many certificates without a better score end the training."""
+        return self.patience
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
         return self._prepare_scored(X, y, sample_weight)[0]

@@ -53,8 +53,9 @@ class GraphProbabilities(GraphEstimator):
     def predict_marginals(self, graphs: Any) -> list[np.ndarray]:
         """Of every graph an array (nodes, labels): how probable each label is at each node.
 
-        On chains, trees and forests these are exact, those of exp(score / temperature). On graphs
-        with cycles they are the relaxed model's own: they add up to one and agree along edges, but
+        On chains, trees and forests these are exact, those of exp(score / temperature). A model
+        that was trained exactly, on forests, has no others. On graphs with cycles they are the
+        relaxed model's own: they add up to one and agree along edges, but
         belong to no distribution over labellings, and improbable labels get exactly 0. The columns
         are ``classes_``; with several node types, those of the node's type, then zeros.
         """
@@ -101,6 +102,8 @@ class GraphProbabilities(GraphEstimator):
         return log_likelihoods(problem, self.w_, self.temperature, known, self._n_threads())
 
     def _marginals(self, stacked: StackedGraphs) -> list[np.ndarray]:
+        if self.inference_ == "sum-product":
+            _check_forests(stacked, 'marginals of this model; solver="idal" trains one for cycles')
         problem = self._problem_to_predict(stacked, "auto")
         if problem.method == Method.MAX_SUM:
             node, _ = posterior(problem, self.w_, self.temperature, self._n_threads())
@@ -129,12 +132,7 @@ class GraphProbabilities(GraphEstimator):
         if not is_count(n):
             raise ValueError(f"n={n!r}; a whole number of labellings, at least 1")
         stacked = stack_graphs(graphs)
-        cycle = first_cycle(stacked)
-        if cycle is not None:
-            raise ValueError(
-                f"the edges of graphs[{cycle}] close a cycle, and probabilities of labellings are "
-                "known of forests only; predict_marginals approximates those of single nodes"
-            )
+        _check_forests(stacked, "probabilities of labellings")
         return stacked, self._problem_to_predict(stacked, "max-sum", truth)
 
     def _labelled(self, numbers: list[np.ndarray], stacked: StackedGraphs) -> list[list[Any]]:
@@ -148,3 +146,11 @@ class GraphProbabilities(GraphEstimator):
         flat = self._labels.decode(np.concatenate([some.ravel() for some in numbers]), repeated)
         stop = np.cumsum(counts)
         return [flat[end - k : end] for k, end in zip(counts, stop, strict=True)]
+
+
+def _check_forests(stacked: StackedGraphs, what: str) -> None:
+    cycle = first_cycle(stacked)
+    if cycle is not None:
+        raise ValueError(
+            f"the edges of graphs[{cycle}] close a cycle, and only forests have {what}"
+        )

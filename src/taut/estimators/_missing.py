@@ -43,12 +43,10 @@ def known_parts(labels: Any, known: np.ndarray) -> list:
     return parts
 
 
-def numbered(
-    codec: LabelCodec, y: Any, missing: Any, **remedy: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Label numbers of all positions, 0 where the label is missing; and where it is known."""
+def numbered(codec: LabelCodec, y: Any, missing: Any) -> np.ndarray:
+    """Label numbers of all positions, 0 where the label is missing."""
     known = is_labelled(y, missing)
     numbers = np.zeros(len(known), np.int32)
     if known.any():
-        numbers[known] = codec.encode_known(known_parts(y, known), **remedy)
-    return numbers, known
+        numbers[known] = codec.encode_known(known_parts(y, known))
+    return numbers

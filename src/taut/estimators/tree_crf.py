@@ -67,7 +67,7 @@ class TreeCRF(GraphCRF):
         missing_label: Any = -1,
         bias: bool = True,
         solver: Any = "auto",
-        tol: float = 1e-3,
+        tol: float = 1e-5,
         max_passes: float = 1000,
         time_limit: float | None = None,
         bounds: tuple | None = None,

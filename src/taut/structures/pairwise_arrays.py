@@ -47,6 +47,13 @@ class PairwiseArrays(NamedTuple):
         """How many numbers the largest dual block has."""
         return (problem.longest + problem.n_step * problem.n_states) * problem.n_states
 
+    @property
+    def mean_norm(problem) -> float:
+        """|features|^2 of a labelling, as if no features were shared by its nodes; the mean."""
+        features = problem.features
+        values = features.rows.ravel() if isinstance(features, DenseFeatures) else features.data
+        return float(values @ values + 2 * len(problem.truth)) / problem.n
+
     # --- other examples, other constraints -----------------------------------------------------
 
     def for_prediction(
