@@ -242,8 +242,11 @@ class ChainCRF(ChainEstimator):
         """Few large steps of L-BFGS, where single examples pull so hard that SDCA's are short."""
         if self.solver != "auto" or problem.is_partial or self.averaging:
             return self.solver
-        pull = scaled_C(self.C, problem.base) * problem.base.mean_norm / problem.temperature
-        return "lbfgs" if is_number(pull) and pull > HARD_PULL else "sdca"
+        C = scaled_C(self.C, problem.base)
+        if not is_number(C):
+            return "sdca"  # which will say what is wrong with it
+        pull = C * problem.base.mean_norm / problem.temperature
+        return "lbfgs" if pull > HARD_PULL else "sdca"
 
     # --- probabilities -------------------------------------------------------------------------
 
