@@ -306,7 +306,7 @@ def test_an_impossible_constraint_says_so(data):
 
 
 BAD_OPTIONS = {
-    "temperature": ({"temperature": 0.0}, "at 0 a CRF is"),
+    "temperature": ({"temperature": 0.0}, "at 0 a CRF with"),
     "decoding": ({"decoding": "greedy"}, "decoding='greedy'"),
     "class weights": ({"class_weight": "balanced"}, "loss_augmented=True"),
     "a solver of SVMs": ({"solver": "bcfw"}, "expected 'auto', 'sdca', 'lbfgs'"),
