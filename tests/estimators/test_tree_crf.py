@@ -441,6 +441,15 @@ def test_cycles_are_refused_by_their_graph(crf):
             ask()
 
 
+def test_a_model_of_forests_has_no_marginals_of_cycles():
+    """Relaxed marginals belong to another model: they were off by up to 0.4."""
+    exact = GraphCRF(random_state=0).fit(GRAPHS, LABELS)
+    with pytest.raises(ValueError, match=r"graphs\[1\] close a cycle, and only forests.*idal"):
+        exact.predict_proba(RING)
+    assert len(exact.predict(RING)) == 2  # the best labels are known of any graph
+    assert GraphCRF(tol=0.1).fit(RING, RING_LABELS).predict_proba(RING)[1].shape == (3, 3)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
