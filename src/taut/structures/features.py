@@ -114,7 +114,8 @@ class DenseFeatures(NamedTuple):
 
     def push_states(features, node, row, amount, delta):
         for k in range(row.size):
-            push_node(features, node, k, row.size, amount * row[k], delta)
+            if row[k] != 0.0:  # of a labelling, nearly all are
+                push_node(features, node, k, row.size, amount * row[k], delta)
 
     def n_nodes(features) -> int:
         return len(features.rows)
