@@ -52,6 +52,12 @@ def dense_accumulator(value: np.ndarray) -> Accumulator:
 
 
 @compiled(inline=True)
+def add_scaled(x, amount, out):
+    for f in range(x.size):
+        out[f] += amount * x[f]
+
+
+@compiled(inline=True)
 def push(delta, entry, amount):
     """delta[entry] += amount."""
     count = delta.count[0]
@@ -114,20 +120,14 @@ def _squared_norm(value, count):
 
 
 @compiled
-def _add_row(value, step, w):
-    for j in range(value.size):
-        w[j] += step * value[j]
-
-
-@compiled
 def _add_to(value, touched, rows, count, step, w):
     if count[0] == DENSE:
-        _add_row(value, step, w)
+        add_scaled(value, step, w)
     elif rows.size > 0:
         at = 0
         for row in range(count[1]):
             start, size = rows[2 * row], rows[2 * row + 1]
-            _add_row(value[at : at + size], step, w[start : start + size])
+            add_scaled(value[at : at + size], step, w[start : start + size])
             at += size
     else:
         for j in range(count[0]):

@@ -33,7 +33,8 @@ from taut.model_file import (
     write_model,
 )
 from taut.structures.chain import chain_layout
-from taut.structures.features import DenseFeatures, observed_layout
+from taut.structures.features import DenseFeatures
+from taut.structures.features_build import observed_layout
 from taut.text.attributes import AttributeEncoder
 from taut.text.codes import CodeTable
 from taut.text.extract import TemplateEncoder

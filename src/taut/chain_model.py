@@ -19,7 +19,8 @@ from taut.labels import LabelCodec
 from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
 from taut.structures.constraints import ImpossibleConstraint
-from taut.structures.features import DenseFeatures, node_features, with_weights_of
+from taut.structures.features import DenseFeatures
+from taut.structures.features_build import node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
 from taut.text.attributes import AttributeEncoder
 from taut.text.extract import TemplateEncoder

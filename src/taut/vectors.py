@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
-from taut.accumulator import Accumulator, push
-from taut.structures.features import add_scaled, dot
+from taut.accumulator import Accumulator, add_scaled, push
+from taut.structures.features import dot
 
 
 class Vector:

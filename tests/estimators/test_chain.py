@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from taut import BCFW, ChainSVM, FrankWolfe, Sequences, Status
-from taut.structures.features import node_features, with_weights_of
+from taut.structures.features_build import node_features, with_weights_of
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,8 @@ from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
 from taut.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
-from taut.structures.features import (
-    DenseFeatures,
-    joined,
-    node_features,
-    node_score,
-    node_scores,
-    observed_features,
-    push_node,
-    push_states,
-    with_weights_of,
-)
+from taut.structures.features import DenseFeatures, node_score, node_scores, push_node, push_states
+from taut.structures.features_build import joined, node_features, observed_features, with_weights_of
 
 
 # Generic functions run compiled only inside compiled code.

@@ -6,7 +6,8 @@ from taut_reference import chain_pair
 
 from taut.decode import decode
 from taut.structures.chain import chain_layout
-from taut.structures.features import DenseFeatures, node_features, with_weights_of
+from taut.structures.features import DenseFeatures
+from taut.structures.features_build import node_features, with_weights_of
 
 KINDS = ["dense", "sparse", "observed"]
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from taut.estimators._crf_options import check_crf_options
 from taut.estimators._forest_posterior import first_cycle, forests, log_likelihoods
 from taut.estimators._graph import GraphEstimator
 from taut.estimators._missing import is_labelled
@@ -13,8 +14,8 @@ from taut.graphs import StackedGraphs, stack_graphs
 from taut.inference.marginals import graph_marginals
 from taut.inference.methods import Method
 from taut.labels import check_labels
-from taut.posterior import DECODINGS, posterior
-from taut.solvers.checks import is_count, is_number
+from taut.posterior import posterior
+from taut.solvers.checks import is_count
 from taut.structures.graphs import GraphProblem
 from taut.structures.graphs.compute import sizes
 
@@ -24,18 +25,7 @@ class GraphProbabilities(GraphEstimator):
     decoding."""
 
     def _check_options(self) -> None:
-        if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
-            raise ValueError(
-                f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF is "
-                "GraphSVM"
-            )
-        if self.decoding not in DECODINGS:
-            raise ValueError(f"decoding={self.decoding!r}; expected one of {DECODINGS}")
-        if self.class_weight is not None and not self.loss_augmented:
-            raise ValueError(
-                "class_weight is what mistakes cost, which a likelihood does not see; set "
-                "loss_augmented=True, or give sample_weight to fit"
-            )
+        check_crf_options(self, "GraphSVM")
 
     def predict(self, graphs: Any, *, inference: str | None = None) -> list:
         """The best labels of every graph's nodes, as ``decoding`` says.
@@ -88,18 +78,21 @@ class GraphProbabilities(GraphEstimator):
         return self._labelled(drawn, stacked)
 
     def log_likelihood(self, graphs: Any, labels: Any) -> np.ndarray:
-        """log p(labels) of every graph; missing labels are summed over. For forests only."""
+        """log p(labels) of every graph; missing labels are summed over. For forests only.
+
+        Minus infinity where a label was not seen in training.
+        """
         check_is_fitted(self)
         stacked = stack_graphs(graphs)
         check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         known = is_labelled(labels, self.missing_label)
         types = self._labels.checked_types(stacked.node_type)
         truth = np.zeros(len(known), np.int32)
-        truth[known] = self._labels.encode_known(
-            labels, known, None if types is None else types[known]
-        )
-        _, problem = self._forests(graphs, 1, truth)
-        return log_likelihoods(problem, self.w_, self.temperature, known, self._n_threads())
+        truth[known] = self._labels.encode(labels, known, None if types is None else types[known])
+        unseen = np.logical_or.reduceat(truth < 0, np.cumsum(stacked.lengths) - stacked.lengths)
+        _, problem = self._forests(graphs, 1, np.maximum(truth, 0))
+        found = log_likelihoods(problem, self.w_, self.temperature, known, self._n_threads())
+        return np.where(unseen, -np.inf, found)
 
     def _marginals(self, stacked: StackedGraphs) -> list[np.ndarray]:
         if self.inference_ == "sum-product":

@@ -49,22 +49,6 @@ class NodeLabels:
             numbers[node_type == kind] = codec.encode(_of_type(parts, node_type, kind))
         return numbers
 
-    def encode_known(
-        self, labels: Any, known: np.ndarray, node_type: np.ndarray | None
-    ) -> np.ndarray:
-        """The same for labels that must be among those of training."""
-        numbers = self.encode(labels, known, node_type)
-        if numbers.min(initial=0) < 0:
-            at = np.flatnonzero(known)[np.flatnonzero(numbers < 0)[0]]
-            stop = np.cumsum([len(part) for part in labels])
-            graph = int(np.searchsorted(stop, at, "right"))
-            node = int(at - (stop[graph] - len(labels[graph])))
-            raise ValueError(
-                f"labels[{graph}] has the label {labels[graph][node]!r} at node {node}, which no "
-                "such node had in training"
-            )
-        return numbers
-
     def costs(
         self,
         truth: np.ndarray,

@@ -22,10 +22,10 @@ from taut.chain_posterior import (
 from taut.decode import decode
 from taut.estimators._base import Prepared
 from taut.estimators._chain import ChainEstimator, as_labels
+from taut.estimators._crf_options import check_crf_options
 from taut.estimators._missing import is_labelled, known_parts, numbered
 from taut.estimators._text import is_empty
 from taut.labels import LabelCodec, check_labels
-from taut.posterior import DECODINGS
 from taut.solvers import LBFGS, SDCA, Solution
 from taut.solvers.checks import is_count, is_number
 from taut.solvers.named import named_crf_solver
@@ -197,7 +197,7 @@ class ChainCRF(ChainEstimator):
             )
 
     def _objective(self, problem: Pairwise, codec: LabelCodec, known: np.ndarray | None) -> Any:
-        self._check_options()
+        check_crf_options(self, "ChainSVM")
         temperature = float(self.temperature)
         if known is None:
             return smoothed(problem, temperature, loss_augmented=self.loss_augmented)
@@ -207,20 +207,6 @@ class ChainCRF(ChainEstimator):
             problem = problem.constrained(allowed_steps(codec, Scheme.parse(self.scheme)))
             _check_possible(problem, known, codec)
         return partly_labelled(problem, known, temperature)
-
-    def _check_options(self) -> None:
-        if not (is_number(self.temperature) and 0 < self.temperature < np.inf):
-            raise ValueError(
-                f"temperature={self.temperature!r}; a positive number is expected: at 0 a CRF with "
-                "loss_augmented is ChainSVM"
-            )
-        if self.decoding not in DECODINGS:
-            raise ValueError(f"decoding={self.decoding!r}; expected one of {DECODINGS}")
-        if self.class_weight is not None and not self.loss_augmented:
-            raise ValueError(
-                "class_weight is what mistakes cost, which a likelihood does not see; set "
-                "loss_augmented=True, or give sample_weight to fit"
-            )
 
     def _checks(self, prepared: Prepared) -> int:
         """L-BFGS certifies every pass, SDCA every fifth."""

@@ -10,14 +10,8 @@ import numpy as np
 
 from taut.structures.build import empty_problem, pairwise_problem
 from taut.structures.constraints import Tables
-from taut.structures.features import (
-    DenseFeatures,
-    Features,
-    ObservedFeatures,
-    SparseFeatures,
-    node_features,
-    observed_features,
-)
+from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
+from taut.structures.features_build import node_features, observed_features
 from taut.structures.pairwise import Pairwise
 
 
@@ -90,8 +84,8 @@ def chain_layout(
     """A chain problem without examples, under the weights of which others can be labelled.
 
     Features are ``dense``, or ``observed`` with the arrays (weight_pointer, weight_state) that
-    :func:`taut.structures.features.observed_layout` makes, or sparse. ``n_step_features=0`` means
-    constant steps.
+    :func:`taut.structures.features_build.observed_layout` makes, or sparse. ``n_step_features=0``
+    means constant steps.
 
     >>> layout = chain_layout(4, 2, dense=True)
     >>> layout.n, layout.dim

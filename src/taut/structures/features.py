@@ -14,13 +14,13 @@ Three kinds, one contract:
 nothing else knows the layout.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from taut._compile import both_modes, compiled, generic
-from taut.accumulator import push, row_place
+from taut.accumulator import add_scaled, push, row_place
 
 
 @generic
@@ -69,12 +69,6 @@ def dot(x, w):
     for f in range(x.size):
         total += x[f] * w[f]
     return total
-
-
-@compiled(inline=True)
-def add_scaled(x, amount, out):
-    for f in range(x.size):
-        out[f] += amount * x[f]
 
 
 @compiled
@@ -328,80 +322,3 @@ def _add_states(row, factor, states, out):
 
 
 Features = DenseFeatures | SparseFeatures | ObservedFeatures
-
-
-def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
-    """Wrap a matrix with one row per node, without copying what already has the right type."""
-    if not sparse.issparse(rows):
-        return DenseFeatures(_writable(rows, np.float64))
-    rows = rows.tocsr()
-    rows.check_format(full_check=True)  # compiled code follows its numbers
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return SparseFeatures(
-        _writable(rows.indptr, np.int64),
-        _writable(rows.indices, np.int32),
-        _writable(rows.data, np.float64),
-        rows.shape[1],
-    )
-
-
-def _writable(values: Any, kind: type) -> np.ndarray:
-    """A copy if it is read-only, although nothing writes to it: numba would compile everything once
-    more for such arrays."""
-    return np.require(values, kind, ["C", "W"])
-
-
-def observed_features(
-    features: SparseFeatures, labels: np.ndarray, n_states: int, known: np.ndarray | None = None
-) -> ObservedFeatures:
-    """Keep weights only for the pairs (attribute, label) that occur together in ``labels``, where
-    these are ``known``."""
-    per_node = np.diff(features.indptr)
-    pairs = features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
-    pairs = np.unique(pairs if known is None else pairs[np.repeat(known, per_node)])
-    attributes, states = np.divmod(pairs, n_states)
-    counts = np.bincount(attributes, minlength=features.n_features)
-    pointer, weight_state, _ = observed_layout(counts, states, n_states)
-    return ObservedFeatures(*features, pointer, weight_state)
-
-
-def observed_layout(
-    counts: np.ndarray, states: np.ndarray, n_states: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places for the weights of pairs (attribute, label): attribute f has ``counts[f]`` of them.
-
-    ``states`` are their labels, attribute after attribute, rising. Returns weight_pointer,
-    weight_state, and the place of each pair's weight.
-    """
-    full = 6 * counts >= n_states  # on CoNLL-2000 the fastest of several thresholds
-    pointer = np.concatenate([[0], np.cumsum(np.where(full, n_states, counts))])
-    first_pair = np.cumsum(counts) - counts
-    shift = np.repeat(pointer[:-1] - np.where(full, 0, first_pair), counts)
-    place = shift + np.where(np.repeat(full, counts), states, np.arange(len(states)))
-    weight_state = np.full(pointer[-1], -1, np.int16)
-    weight_state[place] = states
-    # Small types: these arrays are read at random, and should stay in the processor's cache.
-    return pointer.astype(np.int32), weight_state, place
-
-
-def with_weights_of(features: Any, trained: Features) -> Features:
-    """New nodes to be scored with the weight layout of ``trained``."""
-    if isinstance(trained, ObservedFeatures):
-        layout: Any = (trained.weight_pointer, trained.weight_state)
-        return ObservedFeatures(*features, *layout)
-    return features
-
-
-def joined(fitted: Any, new: Any) -> Features:
-    """The nodes of ``fitted`` followed by new ones, under the weight layout of ``fitted``."""
-    if isinstance(fitted, DenseFeatures) != isinstance(new, DenseFeatures):
-        raise TypeError("dense and sparse features cannot be mixed; convert one of them")
-    if isinstance(fitted, DenseFeatures):
-        return DenseFeatures(np.concatenate([fitted.rows, new.rows]))
-    return fitted._replace(
-        indptr=np.concatenate([fitted.indptr, fitted.indptr[-1] + new.indptr[1:]]),
-        indices=np.concatenate([fitted.indices, new.indices]),
-        data=np.concatenate([fitted.data, new.data]),
-    )

@@ -28,6 +28,7 @@ import numpy as np
 
 from taut.accumulator import (
     Accumulator,
+    add_scaled,
     dense_accumulator,
     new_accumulator,
     row_accumulator,
@@ -35,13 +36,7 @@ from taut.accumulator import (
 from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.problem import image_value
-from taut.structures.features import (
-    DenseFeatures,
-    add_scaled,
-    dot,
-    node_score,
-    node_scores,
-)
+from taut.structures.features import DenseFeatures, dot, node_score, node_scores
 from taut.structures.pairwise_arrays import PairwiseArrays
 from taut.structures.pairwise_kernels import (
     add_image,

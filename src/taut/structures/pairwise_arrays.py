@@ -16,7 +16,8 @@ from taut.structures.constraints import (
     forced_labels,
     impossible,
 )
-from taut.structures.features import DenseFeatures, Features, joined
+from taut.structures.features import DenseFeatures, Features
+from taut.structures.features_build import joined
 
 
 class PairwiseArrays(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import keeps_rows, push, row_place
-from taut.structures.features import add_scaled, push_node, push_states
+from taut.accumulator import add_scaled, keeps_rows, push, row_place
+from taut.structures.features import push_node, push_states
 
 
 @both_modes

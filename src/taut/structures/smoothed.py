@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import entr
 
-from taut.accumulator import Accumulator
+from taut.accumulator import Accumulator, add_scaled
 from taut.problem import (
     add_loss,
     advance,
@@ -43,7 +43,6 @@ from taut.problem import (
     true_image,
     weight,
 )
-from taut.structures.features import add_scaled
 
 SMALLEST = 1e-100  # scores are divided by the temperature
 

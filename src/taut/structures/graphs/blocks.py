@@ -8,7 +8,7 @@ numbers c_b = sum_k U[b, k] d_k times the block's feature row.
 """
 
 from taut._compile import compiled
-from taut.structures.features import add_scaled
+from taut.accumulator import add_scaled
 from taut.structures.graphs.rows import add_row_to
 
 

@@ -8,9 +8,8 @@ import numba
 import numpy as np
 
 from taut._compile import FROZEN, INDEX, LABELS, NUMBER, VECTOR, apart, both_modes
-from taut.accumulator import dense_accumulator
+from taut.accumulator import add_scaled, dense_accumulator
 from taut.inference.labelling import labelling_score
-from taut.structures.features import add_scaled
 from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import (
     add_difference,

@@ -5,8 +5,8 @@ and a kernel of arrays is compiled once for all solvers.
 """
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, push
-from taut.structures.features import add_scaled, dot
+from taut.accumulator import DENSE, add_scaled, push
+from taut.structures.features import dot
 from taut.structures.graphs.rows import add_row_to, combine_row, push_row
 
 # --- scores ----------------------------------------------------------------------------------

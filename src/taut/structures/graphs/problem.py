@@ -26,10 +26,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from taut._compile import freeze
-from taut.accumulator import Accumulator, dense_accumulator, new_accumulator
+from taut.accumulator import Accumulator, add_scaled, dense_accumulator, new_accumulator
 from taut.inference.methods import Method
 from taut.problem import label_value
-from taut.structures.features import add_scaled
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.compute import (
     add_labelling,

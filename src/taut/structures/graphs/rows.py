@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, push
-from taut.structures.features import add_scaled, dot
+from taut.accumulator import DENSE, add_scaled, push
+from taut.structures.features import dot
 
 
 class Rows(NamedTuple):
