@@ -481,6 +481,9 @@ def test_labels_that_make_no_sense_are_refused(crf):
         TreeCRF(solver="sdca").fit(GRAPHS, partial)
     with pytest.raises(ValueError, match="no node has a label"):
         TreeCRF().fit(GRAPHS, [[None] * len(part) for part in LABELS])
+    for n in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="whole number of labellings"):
+            crf.predict_nbest(GRAPHS, n)
 
 
 def test_a_type_of_which_no_node_has_a_label_is_refused():
