@@ -28,8 +28,6 @@ from taut.solvers.state import ORACLE_CALLS, STEPS
 from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
 
 NO_GAPS = np.zeros(0)
-# Sums over weights are short, and BLAS would take longer to wake its threads than to add.
-BLAS = ThreadpoolController()
 
 
 class State(NamedTuple):
@@ -71,6 +69,7 @@ class LBFGSRun(OracleRun):
         self.known = Expectations(problem.known, n_threads) if problem.is_partial else None
         self.parts = [self.free] if self.known is None else [self.free, self.known]
         self.truth = self.free.of_truth(C) if self.known is None else np.zeros(0)
+        self.libraries = ThreadpoolController()  # looks for them, so not where it is imported
         self.minimiser: Minimiser | None = None
         self.lowest, self.bound = np.inf, -np.inf  # at state.w
 
@@ -143,7 +142,8 @@ class LBFGSRun(OracleRun):
 
     def _visit(self, minimiser: Minimiser) -> None:
         """Evaluate where SciPy wants it; keep the weights if they are the best so far."""
-        with BLAS.limit(limits=1, user_api="blas"):
+        # Sums over weights are short; BLAS would take longer to wake its threads than to add.
+        with self.libraries.limit(limits=1, user_api="blas"):
             self._evaluate_and_tell(minimiser)
 
     def _evaluate_and_tell(self, minimiser: Minimiser) -> None:
