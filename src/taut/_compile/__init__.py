@@ -35,6 +35,20 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload, register_jitable
 
+from taut._compile.kinds import (  # noqa: F401
+    Bits,
+    Cube,
+    Flags,
+    IntegerMatrix,
+    Integers,
+    LabelMatrix,
+    Labels,
+    Matrix,
+    Opaque,
+    Problem,
+    Vector,
+)
+
 # Full fastmath assumes no infinities and breaks -inf as "forbidden"; these three flags are what
 # vectorising a sum needs, and they are safe.
 FASTMATH = {"reassoc", "contract", "nsz"}
@@ -57,12 +71,12 @@ def _user_cache() -> Path:
 
 def _source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version}{numba.__version__}".encode())
-    root = Path(__file__).parent
+    root = Path(__file__).parent.parent
     for path in sorted(root.rglob("*.py")):
         source = path.read_bytes()
         # What holds kernels, or fields and numbers that they know by heart.
         inside = path.relative_to(root).parts[0] in ("inference", "structures")
-        if inside or b"taut._compile" in source or path.name == "_compile.py":
+        if inside or b"taut._compile" in source or "_compile" in path.parts:
             digest.update(source)
     return digest.hexdigest()[:16]
 
