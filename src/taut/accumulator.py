@@ -15,17 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Integers, Labels, Vector, both_modes, by_reference, compiled
 
 DENSE = -1
 
 
+@by_reference
 class Accumulator(NamedTuple):
-    value: np.ndarray  # of the touched entries; of all if dense
-    touched: np.ndarray  # which entries they are
-    place: np.ndarray  # (dim,) 1 + where an entry (or row) stands in ``value``, 0 if untouched
-    rows: np.ndarray  # (2 * most rows,) first entry and size of each; empty if entries are kept
-    count: np.ndarray  # type: ignore[assignment]  # (2,) how many entries (or DENSE), and rows
+    value: Vector  # of the touched entries; of all if dense
+    touched: Integers  # which entries they are
+    place: Labels  # (dim,) 1 + where an entry (or row) stands in ``value``, 0 if untouched
+    rows: Integers  # (2 * most rows,) first entry and size of each; empty if entries are kept
+    count: Integers  # type: ignore[assignment]  # (2,) how many entries (or DENSE), and rows
 
 
 def new_accumulator(dim: int, capacity: int) -> Accumulator:

@@ -33,7 +33,6 @@ from taut.model_file import (
     write_model,
 )
 from taut.structures.chain import chain_layout
-from taut.structures.features import DenseFeatures
 from taut.structures.features_build import observed_layout
 from taut.text.attributes import AttributeEncoder
 from taut.text.codes import CodeTable
@@ -56,7 +55,7 @@ def save_chain(
 
     Only those that are not finite are left out. A model that came from a file keeps its date.
     """
-    dense = isinstance(model.layout.features, DenseFeatures)
+    dense = model.layout.features.is_dense
     weights, arrays = model.node_weights(), {}
     encoder = model.encoder
     if not dense:

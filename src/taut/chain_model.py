@@ -19,7 +19,6 @@ from taut.labels import LabelCodec
 from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
 from taut.structures.constraints import ImpossibleConstraint
-from taut.structures.features import DenseFeatures
 from taut.structures.features_build import node_features, with_weights_of
 from taut.structures.pairwise import Pairwise
 from taut.text.attributes import AttributeEncoder
@@ -95,7 +94,7 @@ class ChainModel:
 
     def rows_like_fitted(self, rows: Any) -> Any:
         """Rows as the model was fitted with, dense or sparse."""
-        if isinstance(self.layout.features, DenseFeatures):
+        if self.layout.features.is_dense:
             return rows.toarray() if sparse.issparse(rows) else rows
         return rows if sparse.issparse(rows) else sparse.csr_array(rows)
 
@@ -138,8 +137,8 @@ def scaled_C(C: float | str, problem: Pairwise) -> float:
     if C != "scale":
         return C  # type: ignore[return-value]
     features = problem.features
-    values = features.rows.ravel() if isinstance(features, DenseFeatures) else features.data
-    return defaults.C_FACTOR / (1.0 + float(values @ values) / features.n_nodes())
+    values = features.values
+    return defaults.C_FACTOR / (1.0 + float(values @ values) / features.n_nodes)
 
 
 def allowed_steps(labels: LabelCodec, scheme: Scheme | None) -> Allowed | None:

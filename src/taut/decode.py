@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import argmax, length, scores
 
 
 @compiled
-def decode_range(problem, w, work, y, first, last, label_at, labels):
+def decode_range(problem: Problem, w, work: Opaque, y, first, last, label_at, labels):
     """Label some examples; returns the first of which no labelling is possible, -1 if none."""
     for i in range(first, last):
         scores(problem, w, i, work)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.inference.viterbi import viterbi
 from taut.problem import expected, image_size, length, scores
 
@@ -13,7 +13,19 @@ DECODINGS = ("viterbi", "posterior")  # the most probable labelling; the labels 
 
 
 @compiled
-def posterior_range(problem, w, sharpness, first, last, work, sums, image, node_at, node, value):
+def posterior_range(
+    problem: Problem,
+    w,
+    sharpness,
+    first,
+    last,
+    work: Opaque,
+    sums: Opaque,
+    image,
+    node_at,
+    node,
+    value,
+):
     """Marginals of the nodes of some examples, and log Z / sharpness minus the truth's score."""
     for i in range(first, last):
         scores(problem, w, i, work)

@@ -119,7 +119,7 @@ def rows_for(features, K, most_rows):
     """An accumulator that keeps rows, with no more room than is said to be enough."""
     if isinstance(features, DenseFeatures):
         return dense_accumulator(np.zeros(features.dim(K)))
-    capacity = features.most_touched(np.array([0, features.n_nodes()]), K)
+    capacity = features.most_touched(np.array([0, features.n_nodes]), K)
     return row_accumulator(features.dim(K), capacity, most_rows)
 
 

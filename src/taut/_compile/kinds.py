@@ -16,6 +16,7 @@ Integers = Annotated[np.ndarray, "int64", 1]
 IntegerMatrix = Annotated[np.ndarray, "int64", 2]
 Labels = Annotated[np.ndarray, "int32", 1]
 LabelMatrix = Annotated[np.ndarray, "int32", 2]
+Shorts = Annotated[np.ndarray, "int16", 1]
 Flags = Annotated[np.ndarray, "bool", 1]
 Bits = Annotated[np.ndarray, "uint64", 1]
 

@@ -26,7 +26,7 @@ def first_cycle(stacked: StackedGraphs) -> int | None:
 def forests(problem: GraphProblem, w: np.ndarray, temperature: float) -> Iterator[Forest]:
     """The graphs of a problem one by one, all of them forests."""
     graph, work, order = problem.arrays, problem.new_work(), problem.new_sums().order
-    local = work.arrays.local
+    local = work.local
     for i in range(problem.n):
         first, n, start, m = (int(size) for size in sizes(graph, i))
         problem.scores(w, i, work)

@@ -102,7 +102,7 @@ class GraphProbabilities(GraphEstimator):
             node, _ = posterior(problem, self.w_, self.temperature, self._n_threads())
             return np.split(node, problem.pointer[1:-1])
         arrays, work = problem.arrays, problem.new_work()
-        local, found = work.arrays.local, []
+        local, found = work.local, []
         for i in range(problem.n):
             first, n, start, m = (int(size) for size in sizes(arrays, i))
             problem.scores(self.w_, i, work)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import LabelMatrix, Labels, Matrix, Vector, by_reference, compiled
 
 # Columns transformed together: 64 bytes of double precision.
 LANES = 8
@@ -35,16 +35,17 @@ LANES = 8
 FLAT = 1e-290
 
 
+@by_reference
 class TransformWork(NamedTuple):
     """Scratch memory for lines of up to so many positions."""
 
-    inverse: np.ndarray  # 1 / j
-    centre: np.ndarray  # positions on the envelope, from left to right
-    start: np.ndarray  # the z from which the curve of each is the best
-    level: np.ndarray  # height of its line at z = 0
-    column: np.ndarray  # (LANES, size) columns, their values and places in contiguous memory
-    column_value: np.ndarray
-    column_place: np.ndarray
+    inverse: Vector  # 1 / j
+    centre: Labels  # positions on the envelope, from left to right
+    start: Vector  # the z from which the curve of each is the best
+    level: Vector  # height of its line at z = 0
+    column: Matrix  # (LANES, size) columns, their values and places in contiguous memory
+    column_value: Matrix
+    column_place: LabelMatrix
 
 
 def new_transform_work(height: int, width: int) -> TransformWork:

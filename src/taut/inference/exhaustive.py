@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Integers, Labels, Vector, by_reference, compiled
 
 
+@by_reference
 class ExhaustiveWork(NamedTuple):
-    digits: np.ndarray  # (nodes,) the labelling under trial
-    partial: np.ndarray  # (nodes + 1,) score of the nodes before t and the edges among them
-    first: np.ndarray  # (nodes + 2,) where the edges begin whose later end is node t
-    listed: np.ndarray  # (edges,) the edges, by their later end
+    digits: Labels  # (nodes,) the labelling under trial
+    partial: Vector  # (nodes + 1,) score of the nodes before t and the edges among them
+    first: Integers  # (nodes + 2,) where the edges begin whose later end is node t
+    listed: Integers  # (edges,) the edges, by their later end
 
 
 def new_exhaustive_work(nodes: int, edges: int) -> ExhaustiveWork:

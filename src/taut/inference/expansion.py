@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Cube, Integers, Labels, Matrix, by_reference, compiled
 from taut.inference.graph_cut import CutWork, cut_linked, new_cut_work
 from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, link_arcs
@@ -26,14 +26,15 @@ from taut.inference.maxflow import SOURCE, link_arcs
 MOST_SWEEPS = 100  # a handful is usual; the bound is for moves that only gain in rounding
 
 
+@by_reference
 class ExpansionWork(NamedTuple):
     """Scratch memory of one thread."""
 
     cut: CutWork
-    edge: np.ndarray  # (1,) the first edge that no cut can handle, or -1; shared with ``cut``
-    theta: np.ndarray  # (nodes, 2) the binary model of a move: 0 keeps, 1 takes α
-    pair: np.ndarray  # (edges, 2, 2)
-    moved: np.ndarray  # (nodes,) the labelling after the move
+    edge: Integers  # (1,) the first edge that no cut can handle, or -1; shared with ``cut``
+    theta: Matrix  # (nodes, 2) the binary model of a move: 0 keeps, 1 takes α
+    pair: Cube  # (edges, 2, 2)
+    moved: Labels  # (nodes,) the labelling after the move
 
 
 def new_expansion_work(max_nodes, max_edges):

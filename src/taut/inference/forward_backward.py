@@ -23,10 +23,9 @@ labelling is forbidden, and then the marginals mean nothing.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from taut._compile import INDEX, NUMBER, VECTOR, apart, compiled
+from taut._compile import Cube, Matrix, by_reference, compiled
 from taut.inference.exponentials import exponentials
 from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 
@@ -34,14 +33,15 @@ from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 WIDEST = 300.0
 
 
+@by_reference
 class ChainSums(NamedTuple):
     """Scratch memory, and what the marginals of steps are computed from."""
 
-    forward: np.ndarray  # (longest, K) f; its logarithm after ``logarithmic``
-    backward: np.ndarray  # (longest, K) b, likewise
-    arrive: np.ndarray  # (longest, K) a, likewise
-    table: np.ndarray  # (steps or 1, K, K) exp(sharpness · (pair − its maximum))
-    step: np.ndarray  # (K, K) the marginals of one step
+    forward: Matrix  # (longest, K) f; its logarithm after ``logarithmic``
+    backward: Matrix  # (longest, K) b, likewise
+    arrive: Matrix  # (longest, K) a, likewise
+    table: Cube  # (steps or 1, K, K) exp(sharpness · (pair − its maximum))
+    step: Matrix  # (K, K) the marginals of one step
 
 
 def new_chain_sums(longest: int, n_tables: int, n_states: int) -> ChainSums:
@@ -244,11 +244,7 @@ def independent(theta, length, sharpness, node):
     return log_z
 
 
-MATRIX, TABLES = numba.float64[:, ::1], numba.float64[:, :, ::1]
-SUMS = numba.typeof(new_chain_sums(0, 0, 0))
-
-
-@apart(MATRIX, TABLES, INDEX, NUMBER, MATRIX, SUMS, VECTOR)
+@compiled
 def chain_expectation(theta, pair, length, sharpness, step_features, sums, image):
     """Write the marginals of nodes (length, K), then the sums of those of the steps, each times its
     ``step_features`` (F, K, K); without such the plain sum. Returns log Z."""

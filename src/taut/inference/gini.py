@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Cube, Matrix, Vector, both_modes, by_reference, compiled
 from taut.inference.local_polytope import (
     Model,
     add_messages,
@@ -62,20 +62,21 @@ SMOOTH, SHARPEN, ROUGH = 100.0, 10.0, 0.1
 CAUTION, FADE, LEAST_CURVATURE = 1.2, 0.95, 0.01
 
 
+@by_reference
 class GiniWork(NamedTuple):
-    messages: np.ndarray  # (M, 2, K)
-    ahead: np.ndarray  # (M, 2, K) messages moved on by the momentum: where gradients are taken
-    stepped: np.ndarray  # (M, 2, K) a step from there
-    gradient: np.ndarray  # (M, 2, K) the last gradient
-    taken_at: np.ndarray  # (M, 2, K) and where it was taken
-    score: np.ndarray  # (N, K) node scores with messages, then above their threshold
-    mean: np.ndarray  # (N, K) the nodes of a feasible point
-    excess: np.ndarray  # (M, K * K) packed tables above their threshold
-    table: np.ndarray  # (M, K * K) the edges of a feasible point
-    threshold: np.ndarray  # (M,) of the last projection of each edge, from the top
-    degree: np.ndarray  # (N,)
-    row: np.ndarray  # (2, K)
-    steps: np.ndarray  # (1,) how many the last call took
+    messages: Cube  # (M, 2, K)
+    ahead: Cube  # (M, 2, K) messages moved on by the momentum: where gradients are taken
+    stepped: Cube  # (M, 2, K) a step from there
+    gradient: Cube  # (M, 2, K) the last gradient
+    taken_at: Cube  # (M, 2, K) and where it was taken
+    score: Matrix  # (N, K) node scores with messages, then above their threshold
+    mean: Matrix  # (N, K) the nodes of a feasible point
+    excess: Matrix  # (M, K * K) packed tables above their threshold
+    table: Matrix  # (M, K * K) the edges of a feasible point
+    threshold: Vector  # (M,) of the last projection of each edge, from the top
+    degree: Vector  # (N,)
+    row: Matrix  # (2, K)
+    steps: Vector  # (1,) how many the last call took
 
 
 def new_gini_work(max_nodes: int, max_edges: int, n_states: int) -> GiniWork:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Integers, by_reference, compiled
 from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, FlowWork, link_arcs, max_flow, new_flow_work
 
@@ -29,11 +29,12 @@ ROUNDING = 1e-12
 NO_EDGE = -1
 
 
+@by_reference
 class CutWork(NamedTuple):
     """Scratch memory of one thread."""
 
     flow: FlowWork
-    edge: np.ndarray  # (1,) the first edge that is not supermodular, or NO_EDGE
+    edge: Integers  # (1,) the first edge that is not supermodular, or NO_EDGE
 
 
 def new_cut_work(max_nodes, max_edges):

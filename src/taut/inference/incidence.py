@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Labels, by_reference, compiled
 
 
+@by_reference
 class Incidence(NamedTuple):
-    start: np.ndarray  # (N + 1,) int32
-    half: np.ndarray  # (2 M,) int32
+    start: Labels  # (N + 1,)
+    half: Labels  # (2 M,)
 
 
 def new_incidence(max_nodes, max_edges):
@@ -24,7 +25,7 @@ def new_incidence(max_nodes, max_edges):
 @compiled
 def fill_incidence(ends, n, m, incidence):
     """Sort the half edges of the first ``m`` edges by the ``n`` nodes they touch."""
-    start, half = incidence
+    start, half = incidence.start, incidence.half
     for t in range(n + 1):
         start[t] = 0
     for e in range(m):

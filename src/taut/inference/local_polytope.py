@@ -10,20 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Cube, LabelMatrix, Labels, Matrix, both_modes, by_reference, compiled
 
 # Newton's method finds the threshold of a projection in at most as many steps as there are
 # entries; a handful in practice. The bound is for rounding errors.
 MOST_NEWTON_STEPS = 100
 
 
+@by_reference
 class Model(NamedTuple):
     """The scores to be maximised, as all functions of this package take them."""
 
-    theta: np.ndarray
-    states: np.ndarray
-    ends: np.ndarray
-    pair: np.ndarray
+    theta: Matrix
+    states: Labels
+    ends: LabelMatrix
+    pair: Cube
     n: int
     m: int
 

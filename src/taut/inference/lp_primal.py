@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Cube, Matrix, Vector, both_modes, by_reference, compiled
 from taut.inference.local_polytope import add_messages, marginals_of_table, simplex_threshold
 
 # Restart when the residual has fallen to the first share; or to the second, and grows again; or
@@ -38,24 +38,25 @@ SUFFICIENT, NECESSARY, LONG = 0.2, 0.8, 0.36
 FARTHEST = 1e5
 
 
+@by_reference
 class SaddleWork(NamedTuple):
     """Current point, anchor and T(point). Tables of edges are packed: k * states[v] + l."""
 
-    node: np.ndarray  # (N, K)
-    node_anchor: np.ndarray  # (N, K)
-    node_next: np.ndarray  # (N, K)
-    edge: np.ndarray  # (M, K * K)
-    edge_anchor: np.ndarray  # (M, K * K)
-    edge_next: np.ndarray  # (M, K * K), written only when asked for
-    messages: np.ndarray  # (M, 2, K)
-    messages_anchor: np.ndarray  # (M, 2, K)
-    messages_next: np.ndarray  # (M, 2, K)
-    threshold: np.ndarray  # (M,) of the last projection of each edge
-    rate: np.ndarray  # (N,) Σ_e sigma / omega at every node
-    score: np.ndarray  # (N, K) theta + Σ messages
-    omega: np.ndarray  # (2,) ratio of dual to primal step lengths, now and at the start
-    table: np.ndarray  # (K * K,)
-    row: np.ndarray  # (2, K)
+    node: Matrix  # (N, K)
+    node_anchor: Matrix  # (N, K)
+    node_next: Matrix  # (N, K)
+    edge: Matrix  # (M, K * K)
+    edge_anchor: Matrix  # (M, K * K)
+    edge_next: Matrix  # (M, K * K), written only when asked for
+    messages: Cube  # (M, 2, K)
+    messages_anchor: Cube  # (M, 2, K)
+    messages_next: Cube  # (M, 2, K)
+    threshold: Vector  # (M,) of the last projection of each edge
+    rate: Vector  # (N,) Σ_e sigma / omega at every node
+    score: Matrix  # (N, K) theta + Σ messages
+    omega: Vector  # (2,) ratio of dual to primal step lengths, now and at the start
+    table: Vector  # (K * K,)
+    row: Matrix  # (2, K)
 
 
 def new_saddle_work(max_nodes, max_edges, n_states):

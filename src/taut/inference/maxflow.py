@@ -30,33 +30,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import LabelMatrix, Labels, Vector, by_reference, compiled
 
 SOURCE, SINK, FREE = 0, 1, 2  # which tree a node is in
 NONE = -1  # end of a list of nodes; no arc
 AT_TERMINAL, ORPHAN = -2, -3  # in place of the arc to a node's parent
 
 
+@by_reference
 class FlowWork(NamedTuple):
     """A graph, the flow on it and the search trees: scratch memory of one thread.
 
     The arcs out of node v are ``first[v] .. first[v+1]``, and ``sister[a]`` is a reversed.
     """
 
-    first: np.ndarray  # (nodes + 1,)
-    head: np.ndarray  # (2 edges,) where an arc ends
-    sister: np.ndarray  # (2 edges,)
-    slot: np.ndarray  # (edges,) the arc of edge e from its first end to its second
-    residual: np.ndarray  # (2 edges,) what an arc can still carry
-    terminal: np.ndarray  # (nodes,) the same for source (positive) and sink (negative)
-    tree: np.ndarray  # (nodes,) SOURCE, SINK or FREE; after the run SOURCE is the source side
-    label: np.ndarray  # (nodes,) distance from the terminal of the node's tree
-    parent: np.ndarray  # (nodes,) the arc to the parent
+    first: Labels  # (nodes + 1,)
+    head: Labels  # (2 edges,) where an arc ends
+    sister: Labels  # (2 edges,)
+    slot: Labels  # (edges,) the arc of edge e from its first end to its second
+    residual: Vector  # (2 edges,) what an arc can still carry
+    terminal: Vector  # (nodes,) the same for source (positive) and sink (negative)
+    tree: Labels  # (nodes,) SOURCE, SINK or FREE; after the run SOURCE is the source side
+    label: Labels  # (nodes,) distance from the terminal of the node's tree
+    parent: Labels  # (nodes,) the arc to the parent
     frontier: np.ndarray  # (2 trees, 2, nodes) at [tree, depth % 2]: nodes whose arcs to look at
-    waiting: np.ndarray  # (2 trees, 2) lengths of these lists
-    depth: np.ndarray  # (2 trees,) all nodes closer than this have been looked at
-    bucket: np.ndarray  # (2 trees, nodes + 2) the first orphan of each label
-    following: np.ndarray  # (nodes,) the next orphan of the same label
+    waiting: LabelMatrix  # (2 trees, 2) lengths of these lists
+    depth: Labels  # (2 trees,) all nodes closer than this have been looked at
+    bucket: LabelMatrix  # (2 trees, nodes + 2) the first orphan of each label
+    following: Labels  # (nodes,) the next orphan of the same label
 
 
 def new_flow_work(max_nodes, max_edges):

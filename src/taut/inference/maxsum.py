@@ -17,13 +17,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from taut._compile import compiled
+from taut._compile import Flags, LabelMatrix, Matrix, by_reference, compiled
 
 
+@by_reference
 class MaxSumWork(NamedTuple):
-    best: np.ndarray  # (nodes, K) best score of the subtree below a node
-    choice: np.ndarray  # (edges, K) the child's best state for each of the parent's
-    is_child: np.ndarray  # (nodes,)
+    best: Matrix  # (nodes, K) best score of the subtree below a node
+    choice: LabelMatrix  # (edges, K) the child's best state for each of the parent's
+    is_child: Flags  # (nodes,)
 
 
 def new_maxsum_work(nodes: int, edges: int, n_states: int) -> MaxSumWork:

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Integers, Labels, Matrix, Vector, both_modes, by_reference, compiled
 from taut.inference.incidence import Incidence, fill_incidence, new_incidence
 from taut.inference.local_polytope import Model, dual_bound, make_feasible, write_point
 from taut.inference.lp_primal import (
@@ -54,14 +54,15 @@ STALLED = 0.01
 LOOK_EVERY = 20
 
 
+@by_reference
 class MessageWork(NamedTuple):
     incidence: Incidence
     saddle: SaddleWork
-    y: np.ndarray  # (N,)
-    best_y: np.ndarray  # (N,) the best labelling of the last call
-    best_score: np.ndarray  # (1,) and its score
-    row: np.ndarray  # (2, K)
-    rounds: np.ndarray  # (2,) sweeps and steps of the last call
+    y: Labels  # (N,)
+    best_y: Labels  # (N,) the best labelling of the last call
+    best_score: Vector  # (1,) and its score
+    row: Matrix  # (2, K)
+    rounds: Integers  # (2,) sweeps and steps of the last call
 
 
 def new_message_work(max_nodes, max_edges, n_states):
@@ -108,7 +109,7 @@ def _collect_ahead(model, messages):
 @both_modes
 def _gather(model, messages, t, direction, work):
     """The score of node t with all it receives; returns how many edges lead back and ahead."""
-    start, half = work.incidence
+    start, half = work.incidence.start, work.incidence.half
     n_states, score = model.states[t], work.row[0]
     for k in range(n_states):
         score[k] = model.theta[t, k]
@@ -128,7 +129,7 @@ def _gather(model, messages, t, direction, work):
 @both_modes
 def _choose(model, messages, t, direction, work):
     """Label node t given the labels of those before it and the messages of those ahead."""
-    (start, half), y = work.incidence, work.y
+    start, half, y = work.incidence.start, work.incidence.half, work.y
     n_states, choice = model.states[t], work.row[1]
     for k in range(n_states):
         choice[k] = model.theta[t, k]
@@ -155,7 +156,7 @@ def _half_sweep(model, messages, direction, work):
     its last share, so its maximum is zero, and only what the nodes kept counts. Edges ahead were
     collected by the sweep before in the other direction.
     """
-    start, half = work.incidence
+    start, half = work.incidence.start, work.incidence.half
     score = work.row[0]
     bound = 0.0
     for i in range(model.n):
@@ -185,11 +186,13 @@ def _sweep(model, messages, work):
 
 @both_modes
 def _improve(model, work):
-    theta, states, ends, pair, n, m = model
-    score = improve_labelling(theta, states, ends, pair, n, m, work.y, work.incidence, work.row[0])
+    score = improve_labelling(
+        model.theta, model.states, model.ends, model.pair, model.n, model.m,
+        work.y, work.incidence, work.row[0],
+    )  # fmt: skip
     if score > work.best_score[0]:
         work.best_score[0] = score
-        for t in range(n):
+        for t in range(model.n):
             work.best_y[t] = work.y[t]
     return score
 

@@ -28,32 +28,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import (
+    Cube,
+    Flags,
+    LabelMatrix,
+    Labels,
+    Matrix,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+)
 from taut.inference.maxsum import forest_order
 
 
+@by_reference
 class Merged(NamedTuple):
     """The largest sums of a merge, and the row and rank each comes from."""
 
-    value: np.ndarray  # (1, k): a table of one row, for the next merge
-    row: np.ndarray  # (k,)
-    rank: np.ndarray  # (k,)
-    length: np.ndarray  # (1,)
+    value: Matrix  # (1, k): a table of one row, for the next merge
+    row: Labels  # (k,)
+    rank: Labels  # (k,)
+    length: Labels  # (1,)
 
 
+@by_reference
 class Heads(NamedTuple):
     """Of every row the first entry not yet taken."""
 
-    key: np.ndarray  # (rows,) its sum
-    rank: np.ndarray  # (rows,)
-    heap: np.ndarray  # (rows,) rows, none before its parent in the heap
+    key: Vector  # (rows,) its sum
+    rank: Labels  # (rows,)
+    heap: Labels  # (rows,) rows, none before its parent in the heap
 
 
+@by_reference
 class NBestWork(NamedTuple):
     """One node more than the forest has: the one above all roots, with a single state."""
 
-    value: np.ndarray  # (nodes + 1, K, k) the best scores of the subtree below a node
-    length: np.ndarray  # (nodes + 1, K) how many there are
+    value: Cube  # (nodes + 1, K, k) the best scores of the subtree below a node
+    length: LabelMatrix  # (nodes + 1, K) how many there are
     # For a node below another, and every entry of the upper one's lists once they are merged:
     before: np.ndarray  # (nodes, K, k) the entry's rank without the lower node
     state: np.ndarray  # (nodes, K, k) the lower node's state
@@ -61,9 +74,9 @@ class NBestWork(NamedTuple):
     added: Merged
     joined: Merged
     heads: Heads
-    no_score: np.ndarray  # (K,) zeros
-    chosen: np.ndarray  # (nodes + 1,) ranks of one labelling
-    is_child: np.ndarray  # (nodes,)
+    no_score: Vector  # (K,) zeros
+    chosen: Labels  # (nodes + 1,) ranks of one labelling
+    is_child: Flags  # (nodes,)
 
 
 def new_n_best_work(nodes: int, n_states: int, k: int) -> NBestWork:

@@ -16,21 +16,20 @@ level that no labelling has is left out by the same value.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from taut._compile import INDEX, LABELS, apart, compiled
+from taut._compile import Matrix, Vector, by_reference, compiled
 from taut.inference.viterbi import best_steps
 
 
+@by_reference
 class LevelWork(NamedTuple):
-    best: np.ndarray  # (rows, K) row t * (M + 1) + c holds best[t, c]
-    row: np.ndarray  # (K,)
+    best: Matrix  # (rows, K) row t * (M + 1) + c holds best[t, c]
+    row: Vector  # (K,)
 
 
 def new_level_work(rows: int, n_states: int) -> LevelWork:
     """``rows`` is the largest T * (M + 1) of any chain."""
-    rescaled_viterbi.make_ready()
     return LevelWork(np.empty((rows, n_states)), np.empty(n_states))
 
 
@@ -99,15 +98,7 @@ def _best_before(before, step, label):
     return winner
 
 
-@apart(
-    numba.float64[:, ::1],
-    numba.float64[:, :, ::1],
-    numba.int64[:, ::1],
-    LABELS,
-    INDEX,
-    numba.typeof(LevelWork(np.zeros((0, 0)), np.zeros(0))),
-    LABELS,
-)
+@compiled
 def rescaled_viterbi(theta, pair, level, truth, length, work, y):
     """Write the best labelling into ``y[:length]`` and return its value, in units of the loss.
 

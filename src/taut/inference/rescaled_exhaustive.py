@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Vector, by_reference, compiled
 from taut.inference.exhaustive import (
     ExhaustiveWork,
     add_node,
@@ -19,9 +19,10 @@ from taut.inference.exhaustive import (
 from taut.inference.labelling import labelling_score
 
 
+@by_reference
 class RescaledExhaustiveWork(NamedTuple):
     search: ExhaustiveWork
-    partial: np.ndarray  # (nodes + 1,) loss of the nodes before t
+    partial: Vector  # (nodes + 1,) loss of the nodes before t
 
 
 def new_rescaled_exhaustive_work(nodes: int, edges: int) -> RescaledExhaustiveWork:

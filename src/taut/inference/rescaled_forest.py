@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Flags, Integers, Matrix, by_reference, compiled
 from taut.inference.labelling import labelling_score
 from taut.inference.rescaled_chain import is_reached, largest
 
@@ -29,24 +29,26 @@ from taut.inference.rescaled_chain import is_reached, largest
 NO_EDGE = 2**31 - 1
 
 
+@by_reference
 class Merges(NamedTuple):
     """What is hung on what; table t is that of node t alone, n + p what the p-th merge makes."""
 
-    child: np.ndarray  # (nodes,)
-    parent: np.ndarray
-    edge: np.ndarray  # as in the order of max-sum
-    child_table: np.ndarray
-    parent_table: np.ndarray  # before the merge
-    table: np.ndarray  # (nodes,) of a node, after all its merges
-    start: np.ndarray  # (2 nodes,) first row of a table, one for each level from 0 on
-    is_child: np.ndarray  # (nodes,)
+    child: Integers  # (nodes,)
+    parent: Integers
+    edge: Integers  # as in the order of max-sum
+    child_table: Integers
+    parent_table: Integers  # before the merge
+    table: Integers  # (nodes,) of a node, after all its merges
+    start: Integers  # (2 nodes,) first row of a table, one for each level from 0 on
+    is_child: Flags  # (nodes,)
 
 
+@by_reference
 class RescaledForestWork(NamedTuple):
     merges: Merges
-    best: np.ndarray  # (rows, K) all tables
-    message: np.ndarray  # (levels, K)
-    left: np.ndarray  # (nodes,) on the way back: the level of what hangs on a node
+    best: Matrix  # (rows, K) all tables
+    message: Matrix  # (levels, K)
+    left: Integers  # (nodes,) on the way back: the level of what hangs on a node
 
 
 def new_merges(nodes: int) -> Merges:

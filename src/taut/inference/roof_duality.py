@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import LabelMatrix, Labels, Vector, by_reference, compiled
 from taut.inference.graph_cut import interaction
 from taut.inference.labelling import labelling_score
 from taut.inference.maxflow import SOURCE, FlowWork, link_arcs, max_flow, new_flow_work
@@ -34,15 +34,16 @@ MOST_ENUMERATED = 14  # nodes at 1/2: 16,384 labellings take less than a millise
 MOST_SWEEPS = 100
 
 
+@by_reference
 class RoofWork(NamedTuple):
     """Scratch memory of one thread."""
 
     flow: FlowWork  # twice the nodes, twice the edges
-    ends: np.ndarray  # (2 edges, 2) the doubled graph
-    gain: np.ndarray  # (nodes,) g
-    strength: np.ndarray  # (edges,) q
-    x: np.ndarray  # (nodes,) labels during the search, 1/2 while undecided
-    halves: np.ndarray  # (nodes,) the nodes at 1/2
+    ends: LabelMatrix  # (2 edges, 2) the doubled graph
+    gain: Vector  # (nodes,) g
+    strength: Vector  # (edges,) q
+    x: Vector  # (nodes,) labels during the search, 1/2 while undecided
+    halves: Labels  # (nodes,) the nodes at 1/2
 
 
 def new_roof_work(max_nodes, max_edges):

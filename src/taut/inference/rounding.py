@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Matrix, Vector, by_reference, compiled
 from taut.inference.incidence import Incidence, fill_incidence, new_incidence
 from taut.inference.labelling import labelling_score
 
@@ -22,10 +22,11 @@ from taut.inference.labelling import labelling_score
 MOST_SWEEPS = 1000
 
 
+@by_reference
 class RoundingWork(NamedTuple):
     incidence: Incidence
-    share: np.ndarray  # (N, K) marginals, integral for the nodes already rounded
-    score: np.ndarray  # (K,)
+    share: Matrix  # (N, K) marginals, integral for the nodes already rounded
+    score: Vector  # (K,)
 
 
 def new_rounding_work(max_nodes, max_edges, n_states):
@@ -37,7 +38,7 @@ def new_rounding_work(max_nodes, max_edges, n_states):
 @compiled
 def _conditional_scores(theta, states, ends, pair, t, incidence, y, score):
     """The score of every state of node t given the labels of its neighbours."""
-    start, half = incidence
+    start, half = incidence.start, incidence.half
     for k in range(states[t]):
         score[k] = theta[t, k]
     for j in range(start[t], start[t + 1]):
@@ -81,7 +82,8 @@ def _argmax(theta, states, n, node, y):
 @compiled
 def _expected_scores(theta, states, ends, pair, t, work):
     """The expected score of every state of node t, its neighbours drawn from their shares."""
-    (start, half), share, score = work
+    start, half = work.incidence.start, work.incidence.half
+    share, score = work.share, work.score
     for k in range(states[t]):
         score[k] = theta[t, k]
     for j in range(start[t], start[t + 1]):

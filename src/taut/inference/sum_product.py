@@ -28,13 +28,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Flags, Vector, both_modes, by_reference, compiled
 
 
+@by_reference
 class SumProductWork(NamedTuple):
-    message: np.ndarray  # (K,)
-    total: np.ndarray  # (K,)
-    is_child: np.ndarray  # (nodes,)
+    message: Vector  # (K,)
+    total: Vector  # (K,)
+    is_child: Flags  # (nodes,)
 
 
 def new_sum_product_work(nodes: int, n_states: int) -> SumProductWork:

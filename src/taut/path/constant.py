@@ -14,7 +14,7 @@ stopping test is the wrong way round.
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.path.pieces import largest_linear_gap, reach_of_constant
 from taut.path.start import between
 from taut.path.walk import Solved, Walk
@@ -75,7 +75,7 @@ class HeuristicWalk(ConstantWalk):
 
 
 @compiled
-def block_averages(problem, w, mu, work, averages):
+def block_averages(problem: Problem, w, mu, work: Opaque, averages):
     """H_i averaged over mu_i, of every block."""
     for i in range(averages.size):
         scores(problem, w, i, work)

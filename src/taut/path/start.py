@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Problem, compiled, in_mode
 from taut.accumulator import clear, squared_norm
 from taut.path.breakpoint import Breakpoint
 from taut.problem import add_corner, begin_change, project, true_label
@@ -91,7 +91,7 @@ def _jump(run: Run) -> float:
 
 
 @compiled
-def squared_norms(problem, state, norms):
+def squared_norms(problem: Problem, state, norms):
     """|Psi_i (mu_i - truth_i)|^2 of every block."""
     for i in range(norms.size):
         true_label(problem, i, state.y)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.accumulator import dense_accumulator
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
 
@@ -234,7 +234,7 @@ def ranges(start: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def add_labellings(problem, mu, work, y, block, labels, label_at, amount, total):
+def add_labellings(problem: Problem, mu, work: Opaque, y, block, labels, label_at, amount, total):
     """total += sum over labellings of amount s_i psi_i(y)."""
     for position in range(block.size):
         i = block[position]

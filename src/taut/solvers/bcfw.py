@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from taut._compile import both_modes, compiled
+from taut._compile import Problem, both_modes, by_reference, compiled
 from taut.accumulator import squared_norm
 from taut.problem import (
     add_corner,
@@ -128,6 +128,7 @@ class BCFW:
         return self.cache or self.keeps_alpha
 
 
+@by_reference
 class Options(NamedTuple):
     """What a compiled pass needs to know of ``BCFW``."""
 
@@ -146,16 +147,16 @@ def pass_options(solver: BCFW, C: float, n: int) -> Options:
         C,
         n,
         int(solver.direction),
-        solver.keeps_corners,
-        solver.cache,
-        solver.cache_factor,
-        solver.cache_share,
-        solver.slots,
+        bool(solver.keeps_corners),
+        bool(solver.cache),
+        float(solver.cache_factor),
+        float(solver.cache_share),
+        int(solver.slots),
     )
 
 
 @compiled
-def bcfw_steps(problem, state, options, n_steps):
+def bcfw_steps(problem: Problem, state, options, n_steps):
     """Up to ``n_steps`` block steps; returns how many (fewer if the pool of corners is full)."""
     sampler = state.sampler
     for done in range(n_steps):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import add_loss, argmax, attained, block_value, forget, length, scores
 
 
@@ -41,7 +41,9 @@ class Certificate(NamedTuple):
 
 
 @compiled
-def ask_oracle(problem, w, mu, work, y, which, best, reached, mean, labels, label_at):
+def ask_oracle(
+    problem: Problem, w, mu, work: Opaque, y, which, best, reached, mean, labels, label_at
+):
     """Oracle value, what its labelling attains, value of mu_i and (if there is room for them)
     labels of the given blocks."""
     for position in range(which.size):

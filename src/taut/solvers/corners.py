@@ -10,24 +10,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import Integers, Labels, Vector, both_modes, by_reference, compiled
 from taut.problem import forget, label_value, length, true_label
 
 
+@by_reference
 class Corners(NamedTuple):
-    head: np.ndarray  # (n,) first slot of block i, -1 if none
-    size: np.ndarray  # (n,) slots of block i
-    following: np.ndarray  # next slot of the same block, -1 at the end
-    alpha: np.ndarray  # weight of the labelling in mu_i
-    before: np.ndarray  # alpha before the last sweep, for momentum
-    loss: np.ndarray  # loss of the labelling
-    used_at: np.ndarray  # step of the last use, for eviction
-    label_at: np.ndarray  # where its labelling starts in ``labels``
-    labels: np.ndarray
-    rank: np.ndarray  # place of the slot among those of its block, in order of creation
-    gram_at: np.ndarray  # where its row of inner products starts in ``gram``
-    gram: np.ndarray  # <psi, psi'> with the slots of lower or equal rank; empty if not kept
-    used: np.ndarray  # (4,) slots, labels and inner products in use; largest block
+    head: Integers  # (n,) first slot of block i, -1 if none
+    size: Integers  # (n,) slots of block i
+    following: Integers  # next slot of the same block, -1 at the end
+    alpha: Vector  # weight of the labelling in mu_i
+    before: Vector  # alpha before the last sweep, for momentum
+    loss: Vector  # loss of the labelling
+    used_at: Integers  # step of the last use, for eviction
+    label_at: Integers  # where its labelling starts in ``labels``
+    labels: Labels
+    rank: Integers  # place of the slot among those of its block, in order of creation
+    gram_at: Integers  # where its row of inner products starts in ``gram``
+    gram: Vector  # <psi, psi'> with the slots of lower or equal rank; empty if not kept
+    used: Integers  # (4,) slots, labels and inner products in use; largest block
+
+
+@by_reference
+class Scratch(NamedTuple):
+    """One block's labellings by rank."""
+
+    slot: Integers
+    row: Integers  # where the Gram matrix's row starts
+    value: Vector  # h
+    alpha: Vector
+    change: Vector  # of alpha
+
+
+def new_scratch(size: int) -> Scratch:
+    return Scratch(
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+    )
 
 
 def no_corners() -> Corners:

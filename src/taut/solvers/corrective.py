@@ -28,11 +28,11 @@ and restarts when the dual value falls. (On OCR it halves the oracle passes twic
 extrapolation did not help: clipping it to the simplex spoils its direction.)
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from taut._compile import both_modes, compiled, in_mode
+from taut._compile import Problem, both_modes, compiled, in_mode
 from taut.accumulator import DENSE, add_to, clear
 from taut.problem import (
     add_corner,
@@ -61,26 +61,6 @@ WORTH_SWEEPING = 0.4
 # Largest momentum, and the most of it (as Nesterov's t) that is carried over an oracle pass.
 MOST_MOMENTUM = 0.95
 MOST_CARRIED = 10.0
-
-
-class Scratch(NamedTuple):
-    """One block's labellings by rank."""
-
-    slot: np.ndarray
-    row: np.ndarray  # where the Gram matrix's row starts
-    value: np.ndarray  # h
-    alpha: np.ndarray
-    change: np.ndarray  # of alpha
-
-
-def new_scratch(size: int) -> Scratch:
-    return Scratch(
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-        np.zeros(size),
-        np.zeros(size),
-        np.zeros(size),
-    )
 
 
 @both_modes
@@ -223,7 +203,7 @@ def store_block(problem, state, i, size, scale):
 
 
 @compiled
-def corrective_steps(problem, state, C, n, cache_size, n_steps):
+def corrective_steps(problem: Problem, state, C, n, cache_size, n_steps):
     """Up to ``n_steps`` visits with an oracle call; returns how many (fewer: no room)."""
     sampler = state.sampler
     for done in range(n_steps):
@@ -249,7 +229,7 @@ def corrective_steps(problem, state, C, n, cache_size, n_steps):
 
 
 @compiled
-def sweep(problem, state, C, n):
+def sweep(problem: Problem, state, C, n):
     """Correct every block on its remembered labellings; returns the gap over them, before."""
     total = 0.0
     for i in range(n):
@@ -261,7 +241,7 @@ def sweep(problem, state, C, n):
 
 
 @compiled
-def extrapolate(problem, state, C, n, beta):
+def extrapolate(problem: Problem, state, C, n, beta):
     """Momentum: continue the last sweep's movement of every block as far as it is feasible."""
     corners, scratch = state.corners, state.scratch
     for i in range(n):

@@ -9,7 +9,7 @@ Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
 
 from dataclasses import dataclass
 
-from taut._compile import compiled
+from taut._compile import Problem, compiled
 from taut.accumulator import squared_norm
 from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
 from taut.solvers.state import AVERAGED, STEPS, line_search, move
@@ -39,7 +39,7 @@ class FrankWolfe:
 
 
 @compiled
-def fw_step(problem, state, C, gain, labels, label_at, whole):
+def fw_step(problem: Problem, state, C, gain, labels, label_at, whole):
     """Move every block toward its labelling; ``whole`` collects the direction of all blocks."""
     state.count[STEPS] += label_at.size
     state.count[AVERAGED] += 1

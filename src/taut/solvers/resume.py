@@ -9,8 +9,7 @@ from taut.solvers.best import Best
 from taut.solvers.bounds import placed
 from taut.solvers.certificate import Point, certify
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
-from taut.solvers.corners import are_sound, are_weights
-from taut.solvers.corrective import new_scratch
+from taut.solvers.corners import are_sound, are_weights, new_scratch
 from taut.solvers.sampling import set_all_gaps
 from taut.solvers.state import L1
 

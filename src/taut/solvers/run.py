@@ -4,19 +4,25 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Problem, compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
-from taut.solvers.corners import Corners, grown, new_corners, no_corners, with_new_blocks
+from taut.solvers.corners import (
+    Corners,
+    grown,
+    new_corners,
+    new_scratch,
+    no_corners,
+    with_new_blocks,
+)
 from taut.solvers.corrective import (
     cheap_passes,
     corrective_steps,
     extrapolate,
-    new_scratch,
     sweep,
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
@@ -307,7 +313,7 @@ class Run(OracleRun):
 
 
 @compiled
-def shrink_toward_truth(problem, state, rho, n_blocks):
+def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
     """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
     corners = state.corners
     for i in range(n_blocks):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Bits, Integers, Vector, by_reference, compiled
 
 
 class Order(IntEnum):
@@ -20,12 +20,13 @@ class Order(IntEnum):
     GAP = 3
 
 
+@by_reference
 class Sampler(NamedTuple):
-    kind: np.ndarray  # (1,) an Order
-    permutation: np.ndarray  # (n,)
-    position: np.ndarray  # (1,) next place in the permutation
-    tree: np.ndarray  # (2 * leaves,) sums of stored gaps; tree[leaves + i] belongs to block i
-    random: np.ndarray  # (1,) state of the generator
+    kind: Integers  # (1,) an Order
+    permutation: Integers  # (n,)
+    position: Integers  # (1,) next place in the permutation
+    tree: Vector  # (2 * leaves,) sums of stored gaps; tree[leaves + i] belongs to block i
+    random: Bits  # (1,) state of the generator
 
 
 def new_sampler(order: Order, n: int, seed: int) -> Sampler:

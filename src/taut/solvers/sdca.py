@@ -18,7 +18,7 @@ ascent for conditional random fields.
 
 from dataclasses import dataclass, field
 
-from taut._compile import both_modes, compiled
+from taut._compile import Problem, both_modes, compiled
 from taut.accumulator import squared_norm
 from taut.problem import (
     add_corner,
@@ -71,7 +71,7 @@ class SDCA(BCFW):
 
 
 @compiled
-def sdca_steps(problem, state, C, n, n_steps):
+def sdca_steps(problem: Problem, state, C, n, n_steps):
     sampler = state.sampler
     for _ in range(n_steps):
         order = sampler.kind[0]

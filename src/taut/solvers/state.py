@@ -9,14 +9,23 @@ is first brought nearer to zero by l1. In this scale a block step does not depen
 so adding examples leaves the weights of the others alone. Without bounds v and w are one array.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import (
+    Integers,
+    Labels,
+    Opaque,
+    Problem,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+)
 from taut.accumulator import DENSE, Accumulator, add_to, clear, list_entries
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
-from taut.solvers.corners import Corners
+from taut.solvers.corners import Corners, Scratch
 from taut.solvers.sampling import Sampler
 
 # positions in State.count
@@ -25,25 +34,26 @@ STEPS, ORACLE_CALLS, AVERAGED = 0, 1, 2
 GLOBAL_GAP, LOSS_AVERAGE, MOMENTUM, L1 = 0, 1, 2, 3
 
 
+@by_reference
 class State(NamedTuple):
-    w: np.ndarray
-    v: np.ndarray
-    lower: np.ndarray  # (dim,), or empty without bounds
-    upper: np.ndarray
-    mu: Any  # the dual, as the problem keeps it
-    ell: np.ndarray  # (n,) loss of mu_i
+    w: Vector
+    v: Vector
+    lower: Vector  # (dim,), or empty without bounds
+    upper: Vector
+    mu: Vector  # the dual, as the problem keeps it
+    ell: Vector  # (n,) loss of mu_i
     corners: Corners
     sampler: Sampler
-    average: np.ndarray  # (dim,), or empty: see ``move``
-    count: np.ndarray  # type: ignore[assignment]
-    total: np.ndarray
+    average: Vector  # (dim,), or empty: see ``move``
+    count: Integers  # type: ignore[assignment]
+    total: Vector
     delta: Accumulator
     direct: Accumulator  # adds to v itself
-    plane: np.ndarray  # (dim,) delta as a vector, where fully corrective steps need it so
-    work: Any
-    y: np.ndarray  # a labelling
-    y_away: np.ndarray  # another
-    scratch: Any  # of fully corrective steps
+    plane: Vector  # (dim,) delta as a vector, where fully corrective steps need it so
+    work: Opaque
+    y: Labels  # a labelling
+    y_away: Labels  # another
+    scratch: Scratch  # of fully corrective steps
 
 
 @both_modes
@@ -152,7 +162,7 @@ def line_search(state, delta, scale, curvature, gain, most):
 
 
 @compiled
-def rebuild_weights(problem, state, C, n):
+def rebuild_weights(problem: Problem, state, C, n):
     """v = C * sum_i s_i Psi_i(truth_i - mu_i) afresh, without the rounding of many small moves."""
     state.v[:] = 0.0
     for i in range(n):

@@ -15,7 +15,7 @@ def _check_nodes(
     step_features: np.ndarray | None,
 ) -> None:
     """Compiled code trusts these arrays."""
-    nodes = features.n_nodes()
+    nodes = features.n_nodes
     if len(truth) != nodes or pointer[-1] != nodes:
         raise ValueError(
             f"there are {nodes} rows of features, {len(truth)} labels, and lengths that add up to "
@@ -63,7 +63,7 @@ def pairwise_problem(
         features=features,
         pointer=pointer,
         truth=truth,
-        cost=1.0 - np.eye(n_states) if cost is None else cost,
+        cost=1.0 - np.eye(n_states) if cost is None else _floats(cost),
         loss_scale=np.ones(n) if loss_scale is None else _floats(loss_scale),
         importance=np.ones(n) if importance is None else _floats(importance),
         step_features=_floats(step_features),
@@ -118,4 +118,4 @@ def _places(
 
 
 def _floats(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, np.float64)
+    return np.require(values, np.float64, ["C", "W"])

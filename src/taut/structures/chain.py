@@ -10,7 +10,7 @@ import numpy as np
 
 from taut.structures.build import empty_problem, pairwise_problem
 from taut.structures.constraints import Tables
-from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
+from taut.structures.features import dense_features, sparse_features
 from taut.structures.features_build import node_features, observed_features
 from taut.structures.pairwise import Pairwise
 
@@ -51,7 +51,7 @@ def chain_problem(
     (2, 18)
     """
     features: Any = rows if isinstance(rows, tuple) else node_features(rows)
-    truth = np.ascontiguousarray(truth, np.int32)
+    truth = np.require(truth, np.int32, ["C", "W"])
     if observed:
         features = observed_features(features, truth, n_states, known)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -95,14 +95,9 @@ def chain_layout(
     2
     """
     nothing: Any = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_features)
-    features: Features
-    if dense:
-        features = DenseFeatures(np.zeros((0, n_features)))
-    elif observed is None:
-        features = SparseFeatures(*nothing)
-    else:
-        weights: Any = observed
-        features = ObservedFeatures(*nothing, *weights)
+    features = dense_features(np.zeros((0, n_features))) if dense else sparse_features(*nothing)
+    if observed is not None:
+        features = features.with_pairs(*observed)
     return empty_problem(
         features, n_states, bias=bias, boundary=boundary, n_step_features=n_step_features
     )

@@ -123,7 +123,7 @@ def closed_table(allowed: Tables | None, n_states: int) -> np.ndarray:
             )
     begin, end, step = allowed
     table = np.vstack([step, begin, end])
-    return nothing if table.all() else np.where(table, 0.0, -np.inf)
+    return nothing if table.all() else np.ascontiguousarray(np.where(table, 0.0, -np.inf))
 
 
 def forced_labels(forced: Any, n_nodes: int, n_states: int) -> np.ndarray:
@@ -142,7 +142,7 @@ def forced_labels(forced: Any, n_nodes: int, n_states: int) -> np.ndarray:
             f"forced[{wrong[0]}] is {forced[wrong[0]]}; expected a label from 0 to {n_states - 1}, "
             "or -1 for none"
         )
-    return np.ascontiguousarray(forced if (forced >= 0).any() else forced[:0], np.int32)
+    return np.require(forced if (forced >= 0).any() else forced[:0], np.int32, ["C", "W"])
 
 
 def check_truth(problem: Any) -> None:

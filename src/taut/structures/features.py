@@ -1,17 +1,16 @@
-"""Node features and the layout of the weights that multiply them.
+"""Node features and the layout of the weights that multiply them: three kinds, one type.
 
-Three kinds, one contract:
-
-* ``DenseFeatures``: rows of numbers. Weights are stored label by label, so that a score is a dot
-  product of two contiguous vectors.
-* ``SparseFeatures``: CSR rows, a weight for every (attribute, label). Weights are stored attribute
-  by attribute: one token adds few contiguous rows.
-* ``ObservedFeatures``: CSR rows, a weight only for the pairs (attribute, label) seen together in
-  training, as CRFsuite does. On text this is a small fraction of all pairs, so the weights stay in
-  the processor's cache.
+* *Dense*: rows of numbers. Weights are stored label by label, so that a score is a dot product of
+  two contiguous vectors.
+* *Sparse*: CSR rows, a weight for every (attribute, label). Weights are stored attribute by
+  attribute: one token adds few contiguous rows.
+* *Observed*: CSR rows, a weight only for the pairs (attribute, label) seen together in training, as
+  CRFsuite does. On text this is a small fraction of all pairs, so the weights stay in the
+  processor's cache.
 
 ``node_scores`` and ``node_score`` read weights, ``push_node`` and ``push_states`` write them;
-nothing else knows the layout.
+nothing else knows the layout. Which kind it is costs a comparison for each node, nothing beside the
+row; so every kernel is compiled once for all three.
 """
 
 from typing import NamedTuple
@@ -19,28 +18,182 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut._compile import both_modes, compiled, generic
+from taut._compile import (
+    Integers,
+    Labels,
+    Matrix,
+    Shorts,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+)
 from taut.accumulator import add_scaled, push, row_place
 
 
-@generic
+@by_reference
+class Features(NamedTuple):
+    """Made by ``dense_features``, ``sparse_features`` and, of sparse ones, ``with_pairs``."""
+
+    rows: Matrix  # (n_nodes, n_features) if dense
+    indptr: Integers  # of a CSR matrix; empty if dense
+    indices: Labels
+    data: Vector
+    n_features: int
+    # Of observed features, else empty. Attributes seen with many labels keep a full row of weights,
+    # the unseen ones held at zero: adding a whole row is one vector operation, picking out labels
+    # is not.
+    weight_pointer: Labels  # weights of attribute f: weight_pointer[f] to weight_pointer[f+1]
+    weight_state: Shorts  # the label each of them belongs to, -1 if it is held at zero
+
+    @property
+    def is_dense(features) -> bool:
+        return features.indptr.size == 0
+
+    @property
+    def is_observed(features) -> bool:
+        return features.weight_pointer.size > 0
+
+    @property
+    def values(features) -> np.ndarray:
+        """All feature values that are stored."""
+        return features.rows.ravel() if features.is_dense else features.data
+
+    @property
+    def n_nodes(features) -> int:
+        return len(features.rows) if features.is_dense else len(features.indptr) - 1
+
+    def with_pairs(features, weight_pointer: np.ndarray, weight_state: np.ndarray) -> "Features":
+        """The same rows, with weights for some pairs (attribute, label) only."""
+        return features._replace(weight_pointer=weight_pointer, weight_state=weight_state)
+
+    def of_first(features, nodes: int) -> tuple[np.ndarray, ...]:
+        """The arrays that describe the first nodes."""
+        if features.is_dense:
+            return (features.rows[:nodes],)
+        entries = features.indptr[nodes]
+        whole = (features.indptr[: nodes + 1], features.indices[:entries], features.data[:entries])
+        layout = (features.weight_pointer, features.weight_state)
+        return (*whole, *layout) if features.is_observed else whole
+
+    def dim(features, n_states: int) -> int:
+        if features.is_observed:
+            return features.weight_state.size
+        return features.n_features * n_states
+
+    def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
+        """Bounds the weights that one example has, of sparse or observed features."""
+        if not features.is_observed:
+            return int(np.diff(features.indptr[pointer]).max()) * n_states
+        per_entry = np.diff(features.weight_pointer)[features.indices]
+        total = np.concatenate([[0], np.cumsum(per_entry)])
+        return int(np.diff(total[features.indptr[pointer]]).max())
+
+    def held_at_zero(features) -> np.ndarray:
+        return np.flatnonzero(features.weight_state < 0)
+
+    def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray | sparse.csr_array:
+        """The weights as (feature, label); of observed features sparse, without other pairs."""
+        if features.is_dense:
+            return w.reshape(n_states, -1).T
+        if not features.is_observed:
+            return w.reshape(-1, n_states)
+        attributes = np.repeat(np.arange(features.n_features), np.diff(features.weight_pointer))
+        kept = features.weight_state >= 0
+        return sparse.csr_array(
+            (w[kept], (attributes[kept], features.weight_state[kept])),
+            shape=(features.n_features, n_states),
+        )
+
+
+def dense_features(rows: np.ndarray) -> Features:
+    return Features(
+        rows,
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int32),
+        np.zeros(0),
+        rows.shape[1],
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int16),
+    )
+
+
+def sparse_features(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_features: int
+) -> Features:
+    nothing = dense_features(np.zeros((0, n_features)))
+    return nothing._replace(indptr=indptr, indices=indices, data=data)
+
+
+@both_modes
 def node_scores(features, w, first, length, theta):
     """theta[t, k] = score of label k at node ``first + t``, for t < length."""
+    if features.indptr.size == 0:
+        _dense_scores(features, w, first, length, theta)
+    elif features.weight_pointer.size == 0:
+        _sparse_scores(features, w, first, length, theta)
+    else:
+        _observed_scores(features, w, first, length, theta)
 
 
-@generic
+@both_modes
 def node_score(features, w, node, k, n_states):
     """The score of label k at one node."""
+    if features.indptr.size == 0:
+        x = features.rows[node]
+        return dot(x, w[k * x.size : (k + 1) * x.size])
+    total = 0.0
+    if features.weight_pointer.size == 0:
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            total += features.data[position] * w[features.indices[position] * n_states + k]
+    else:
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = _entry_of(features, features.indices[position], k, n_states)
+            if entry >= 0:
+                total += features.data[position] * w[entry]
+    return total
 
 
-@generic
+@both_modes
 def push_node(features, node, k, n_states, amount, delta):
     """delta += amount * (features of ``node`` with label k)."""
+    if features.indptr.size == 0:
+        x = features.rows[node]
+        add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
+    elif features.weight_pointer.size == 0:
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = features.indices[position] * n_states + k
+            push(delta, entry, amount * features.data[position])
+    else:
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            entry = _entry_of(features, features.indices[position], k, n_states)
+            if entry >= 0:
+                push(delta, entry, amount * features.data[position])
 
 
-@generic
+@both_modes
 def push_states(features, node, row, amount, delta):
     """delta += amount * (features of ``node`` with every label k, times row[k]); it keeps rows."""
+    n_states, value = row.size, delta.value
+    if features.indptr.size == 0:
+        for k in range(n_states):
+            if row[k] != 0.0:  # of a labelling, nearly all are
+                push_node(features, node, k, n_states, amount * row[k], delta)
+    elif features.weight_pointer.size == 0:
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            factor = amount * features.data[position]
+            start = features.indices[position] * n_states
+            at = row_place(delta, start, n_states)
+            add_scaled(row, factor, value[at : at + n_states])
+    else:
+        states = features.weight_state
+        for position in range(features.indptr[node], features.indptr[node + 1]):
+            factor, attribute = amount * features.data[position], features.indices[position]
+            start, stop = features.weight_pointer[attribute], features.weight_pointer[attribute + 1]
+            if start == stop:
+                continue
+            at = row_place(delta, start, stop - start)
+            _add_states(row, factor, states[start:stop], value[at : at + stop - start])
 
 
 @compiled(fastmath=True)
@@ -83,219 +236,74 @@ def _add_four_rows(w, row0, row1, row2, row3, value0, value1, value2, value3, ou
         out[k] += (value0 * a[k] + value1 * b[k]) + (value2 * c[k] + value3 * d[k])
 
 
-class DenseFeatures(NamedTuple):
-    rows: np.ndarray  # (n_nodes, n_features)
-
-    def node_scores(features, w, first, length, theta):
-        n_features = features.rows.shape[1]
-        n_states = theta.shape[1]
-        blocked = n_states - n_states % 4
-        for t in range(length):
-            x = features.rows[first + t]
-            out = theta[t]
-            for k in range(0, blocked, 4):
-                _four_dots(x, w, k * n_features, n_features, out, k)
-            for k in range(blocked, n_states):
-                out[k] = dot(x, w[k * n_features : (k + 1) * n_features])
-
-    def node_score(features, w, node, k, n_states):
-        x = features.rows[node]
-        return dot(x, w[k * x.size : (k + 1) * x.size])
-
-    def push_node(features, node, k, n_states, amount, delta):
-        x = features.rows[node]
-        add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
-
-    def push_states(features, node, row, amount, delta):
-        for k in range(row.size):
-            if row[k] != 0.0:  # of a labelling, nearly all are
-                push_node(features, node, k, row.size, amount * row[k], delta)
-
-    def n_nodes(features) -> int:
-        return len(features.rows)
-
-    def of_first(features, nodes: int) -> tuple:
-        """The arrays that describe the first nodes."""
-        return (features.rows[:nodes],)
-
-    def dim(features, n_states: int) -> int:
-        return features.rows.shape[1] * n_states
-
-    def held_at_zero(features) -> np.ndarray:
-        return np.zeros(0, np.int64)
-
-    def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray:
-        """The weights as (feature, label)."""
-        return w.reshape(n_states, -1).T
+@both_modes
+def _dense_scores(features, w, first, length, theta):
+    n_features = features.rows.shape[1]
+    n_states = theta.shape[1]
+    blocked = n_states - n_states % 4
+    for t in range(length):
+        x = features.rows[first + t]
+        out = theta[t]
+        for k in range(0, blocked, 4):
+            _four_dots(x, w, k * n_features, n_features, out, k)
+        for k in range(blocked, n_states):
+            out[k] = dot(x, w[k * n_features : (k + 1) * n_features])
 
 
-class SparseFeatures(NamedTuple):
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    n_features: int
-
-    def node_scores(features, w, first, length, theta):
-        n_states = theta.shape[1]
-        indices, data = features.indices, features.data
-        for t in range(length):
-            out = theta[t]
-            for k in range(n_states):
-                out[k] = 0.0
-            position, stop = features.indptr[first + t], features.indptr[first + t + 1]
-            while position + 3 < stop:
-                _add_four_rows(
-                    w, indices[position] * n_states, indices[position + 1] * n_states,
-                    indices[position + 2] * n_states, indices[position + 3] * n_states,
-                    data[position], data[position + 1], data[position + 2], data[position + 3], out,
-                )  # fmt: skip
-                position += 4
-            while position < stop:
-                row = indices[position] * n_states
-                add_scaled(w[row : row + n_states], data[position], out)
-                position += 1
-
-    def node_score(features, w, node, k, n_states):
-        total = 0.0
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            total += features.data[position] * w[features.indices[position] * n_states + k]
-        return total
-
-    def push_node(features, node, k, n_states, amount, delta):
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = features.indices[position] * n_states + k
-            push(delta, entry, amount * features.data[position])
-
-    def push_states(features, node, row, amount, delta):
-        n_states, value = row.size, delta.value
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            factor = amount * features.data[position]
-            start = features.indices[position] * n_states
-            at = row_place(delta, start, n_states)
-            add_scaled(row, factor, value[at : at + n_states])
-
-    def n_nodes(features) -> int:
-        return len(features.indptr) - 1
-
-    def of_first(features, nodes: int) -> tuple:
-        """The arrays that describe the first nodes."""
-        entries = features.indptr[nodes]
-        return (features.indptr[: nodes + 1], features.indices[:entries], features.data[:entries])
-
-    def dim(features, n_states: int) -> int:
-        return features.n_features * n_states
-
-    def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
-        return int(np.diff(features.indptr[pointer]).max()) * n_states
-
-    def held_at_zero(features) -> np.ndarray:
-        return np.zeros(0, np.int64)
-
-    def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray:
-        """The weights as (feature, label)."""
-        return w.reshape(-1, n_states)
+@both_modes
+def _sparse_scores(features, w, first, length, theta):
+    n_states = theta.shape[1]
+    indices, data = features.indices, features.data
+    for t in range(length):
+        out = theta[t]
+        for k in range(n_states):
+            out[k] = 0.0
+        position, stop = features.indptr[first + t], features.indptr[first + t + 1]
+        while position + 3 < stop:
+            _add_four_rows(
+                w, indices[position] * n_states, indices[position + 1] * n_states,
+                indices[position + 2] * n_states, indices[position + 3] * n_states,
+                data[position], data[position + 1], data[position + 2], data[position + 3], out,
+            )  # fmt: skip
+            position += 4
+        while position < stop:
+            row = indices[position] * n_states
+            add_scaled(w[row : row + n_states], data[position], out)
+            position += 1
 
 
-class ObservedFeatures(NamedTuple):
-    """Attributes seen with many labels keep a full row of weights, the unseen ones held at zero:
-    adding a whole row is one vector operation, picking out labels is not."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    n_features: int
-    weight_pointer: np.ndarray  # weights of attribute f: weight_pointer[f] to weight_pointer[f+1]
-    weight_state: np.ndarray  # the label each of them belongs to, -1 if it is held at zero
-
-    def node_scores(features, w, first, length, theta):
-        pointer, states = features.weight_pointer, features.weight_state
-        indices, data = features.indices, features.data
-        n_states = theta.shape[1]
-        for t in range(length):
-            out = theta[t]
-            for k in range(n_states):
-                out[k] = 0.0
-            # Full rows wait until there are four of them.
-            waiting = 0
-            row0 = row1 = row2 = 0
-            value0 = value1 = value2 = 0.0
-            for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
-                attribute, value = indices[position], data[position]
-                start, stop = pointer[attribute], pointer[attribute + 1]
-                if stop - start != n_states:
-                    for entry in range(start, stop):
-                        out[states[entry]] += value * w[entry]
-                elif waiting == 3:
-                    _add_four_rows(w, row0, row1, row2, start, value0, value1, value2, value, out)
-                    waiting = 0
-                else:
-                    row0, row1, row2 = start, row0, row1
-                    value0, value1, value2 = value, value0, value1
-                    waiting += 1
-            if waiting > 0:
-                add_scaled(w[row0 : row0 + n_states], value0, out)
-            if waiting > 1:
-                add_scaled(w[row1 : row1 + n_states], value1, out)
-            if waiting > 2:
-                add_scaled(w[row2 : row2 + n_states], value2, out)
-
-    def node_score(features, w, node, k, n_states):
-        total = 0.0
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k, n_states)
-            if entry >= 0:
-                total += features.data[position] * w[entry]
-        return total
-
-    def push_node(features, node, k, n_states, amount, delta):
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k, n_states)
-            if entry >= 0:
-                push(delta, entry, amount * features.data[position])
-
-    def push_states(features, node, row, amount, delta):
-        value, states = delta.value, features.weight_state
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            factor, attribute = amount * features.data[position], features.indices[position]
-            start, stop = features.weight_pointer[attribute], features.weight_pointer[attribute + 1]
-            if start == stop:
-                continue
-            at = row_place(delta, start, stop - start)
-            _add_states(row, factor, states[start:stop], value[at : at + stop - start])
-
-    def n_nodes(features) -> int:
-        return len(features.indptr) - 1
-
-    def of_first(features, nodes: int) -> tuple:
-        """The arrays that describe the first nodes."""
-        entries = features.indptr[nodes]
-        return (
-            features.indptr[: nodes + 1],
-            features.indices[:entries],
-            features.data[:entries],
-            features.weight_pointer,
-            features.weight_state,
-        )
-
-    def dim(features, n_states: int) -> int:
-        return features.weight_state.size
-
-    def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
-        per_entry = np.diff(features.weight_pointer)[features.indices]
-        total = np.concatenate([[0], np.cumsum(per_entry)])
-        return int(np.diff(total[features.indptr[pointer]]).max())
-
-    def held_at_zero(features) -> np.ndarray:
-        return np.flatnonzero(features.weight_state < 0)
-
-    def weight_matrix(features, w: np.ndarray, n_states: int) -> sparse.csr_array:
-        """The weights as a sparse (feature, label) matrix; unobserved pairs are absent."""
-        attributes = np.repeat(np.arange(features.n_features), np.diff(features.weight_pointer))
-        kept = features.weight_state >= 0
-        return sparse.csr_array(
-            (w[kept], (attributes[kept], features.weight_state[kept])),
-            shape=(features.n_features, n_states),
-        )
+@both_modes
+def _observed_scores(features, w, first, length, theta):
+    pointer, states = features.weight_pointer, features.weight_state
+    indices, data = features.indices, features.data
+    n_states = theta.shape[1]
+    for t in range(length):
+        out = theta[t]
+        for k in range(n_states):
+            out[k] = 0.0
+        # Full rows wait until there are four of them.
+        waiting = 0
+        row0 = row1 = row2 = 0
+        value0 = value1 = value2 = 0.0
+        for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
+            attribute, value = indices[position], data[position]
+            start, stop = pointer[attribute], pointer[attribute + 1]
+            if stop - start != n_states:
+                for entry in range(start, stop):
+                    out[states[entry]] += value * w[entry]
+            elif waiting == 3:
+                _add_four_rows(w, row0, row1, row2, start, value0, value1, value2, value, out)
+                waiting = 0
+            else:
+                row0, row1, row2 = start, row0, row1
+                value0, value1, value2 = value, value0, value1
+                waiting += 1
+        if waiting > 0:
+            add_scaled(w[row0 : row0 + n_states], value0, out)
+        if waiting > 1:
+            add_scaled(w[row1 : row1 + n_states], value1, out)
+        if waiting > 2:
+            add_scaled(w[row2 : row2 + n_states], value2, out)
 
 
 @both_modes
@@ -319,6 +327,3 @@ def _add_states(row, factor, states, out):
         return
     for j in range(out.size):
         out[j] += factor * row[states[j]]
-
-
-Features = DenseFeatures | SparseFeatures | ObservedFeatures

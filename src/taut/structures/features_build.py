@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
+from taut.structures.features import Features, dense_features, sparse_features
 
 
-def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
+def node_features(rows: Any) -> Features:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
     if not sparse.issparse(rows):
-        return DenseFeatures(_writable(rows, np.float64))
+        return dense_features(_writable(rows, np.float64))
     rows = rows.tocsr()
     rows.check_format(full_check=True)  # compiled code follows its numbers
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    return SparseFeatures(
+    return sparse_features(
         _writable(rows.indptr, np.int64),
         _writable(rows.indices, np.int32),
         _writable(rows.data, np.float64),
@@ -32,8 +32,8 @@ def _writable(values: Any, kind: type) -> np.ndarray:
 
 
 def observed_features(
-    features: SparseFeatures, labels: np.ndarray, n_states: int, known: np.ndarray | None = None
-) -> ObservedFeatures:
+    features: Features, labels: np.ndarray, n_states: int, known: np.ndarray | None = None
+) -> Features:
     """Keep weights only for the pairs (attribute, label) that occur together in ``labels``, where
     these are ``known``."""
     per_node = np.diff(features.indptr)
@@ -42,7 +42,7 @@ def observed_features(
     attributes, states = np.divmod(pairs, n_states)
     counts = np.bincount(attributes, minlength=features.n_features)
     pointer, weight_state, _ = observed_layout(counts, states, n_states)
-    return ObservedFeatures(*features, pointer, weight_state)
+    return features.with_pairs(pointer, weight_state)
 
 
 def observed_layout(
@@ -64,20 +64,19 @@ def observed_layout(
     return pointer.astype(np.int32), weight_state, place
 
 
-def with_weights_of(features: Any, trained: Features) -> Features:
+def with_weights_of(features: Features, trained: Features) -> Features:
     """New nodes to be scored with the weight layout of ``trained``."""
-    if isinstance(trained, ObservedFeatures):
-        layout: Any = (trained.weight_pointer, trained.weight_state)
-        return ObservedFeatures(*features, *layout)
+    if trained.is_observed:
+        return features.with_pairs(trained.weight_pointer, trained.weight_state)
     return features
 
 
-def joined(fitted: Any, new: Any) -> Features:
+def joined(fitted: Features, new: Features) -> Features:
     """The nodes of ``fitted`` followed by new ones, under the weight layout of ``fitted``."""
-    if isinstance(fitted, DenseFeatures) != isinstance(new, DenseFeatures):
+    if fitted.is_dense != new.is_dense:
         raise TypeError("dense and sparse features cannot be mixed; convert one of them")
-    if isinstance(fitted, DenseFeatures):
-        return DenseFeatures(np.concatenate([fitted.rows, new.rows]))
+    if fitted.is_dense:
+        return dense_features(np.concatenate([fitted.rows, new.rows]))
     return fitted._replace(
         indptr=np.concatenate([fitted.indptr, fitted.indptr[-1] + new.indptr[1:]]),
         indices=np.concatenate([fitted.indices, new.indices]),

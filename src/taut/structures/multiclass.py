@@ -27,7 +27,7 @@ def multiclass_problem(
     return pairwise_problem(
         features,
         np.arange(len(truth) + 1, dtype=np.int64),
-        np.ascontiguousarray(truth, np.int32),
+        np.require(truth, np.int32, ["C", "W"]),
         n_states,
         cost=cost,
         loss_scale=None,

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Cube, IntegerMatrix, Integers, Matrix, Vector, by_reference
 from taut.accumulator import (
     Accumulator,
     add_scaled,
@@ -36,7 +37,7 @@ from taut.accumulator import (
 from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.problem import image_value
-from taut.structures.features import DenseFeatures, dot, node_score, node_scores
+from taut.structures.features import dot, node_score, node_scores
 from taut.structures.pairwise_arrays import PairwiseArrays
 from taut.structures.pairwise_kernels import (
     add_image,
@@ -63,18 +64,19 @@ from taut.structures.pairwise_sums import new_pairwise_sums, write_expectation
 NO_STEP = np.zeros(0)
 
 
+@by_reference
 class Work(NamedTuple):
     """Scratch memory of one thread."""
 
-    theta: np.ndarray  # (longest, K) node scores
-    pair: np.ndarray  # (steps or 1, K, K) step scores
-    best: np.ndarray  # (longest, K) Viterbi's values
-    reach: np.ndarray  # (longest, K) the same before the node's own score
-    closed_theta: np.ndarray  # like theta, minus infinity where a label is forbidden
-    closed_pair: np.ndarray  # like pair, minus infinity where a step is; both empty if none is
-    change: np.ndarray  # the change d of a dual block, laid out like it
-    known: np.ndarray  # (longest, K) visit in which theta[t, k] was computed by ``margin``
-    visit: np.ndarray  # (1,)
+    theta: Matrix  # (longest, K) node scores
+    pair: Cube  # (steps or 1, K, K) step scores
+    best: Matrix  # (longest, K) Viterbi's values
+    reach: Matrix  # (longest, K) the same before the node's own score
+    closed_theta: Matrix  # like theta, minus infinity where a label is forbidden
+    closed_pair: Cube  # like pair, minus infinity where a step is; both empty if none is
+    change: Vector  # the change d of a dual block, laid out like it
+    known: IntegerMatrix  # (longest, K) visit in which theta[t, k] was computed by ``margin``
+    visit: Integers  # (1,)
 
 
 class Pairwise(PairwiseArrays):
@@ -174,6 +176,9 @@ class Pairwise(PairwiseArrays):
         length = problem.pointer[i + 1] - first
         image[: block_start(problem, i + 1) - block_start(problem, i)] = 0.0
         add_image(problem, first, length, problem.truth[first:], 1.0, image)
+
+    def add_marginals(problem, i, image, amount, work):
+        add_scaled(image, amount, work.change)
 
     def begin_change(problem, i, mu, keep, work):
         block = mu[block_start(problem, i) : block_start(problem, i + 1)]
@@ -294,13 +299,15 @@ class Pairwise(PairwiseArrays):
     @property
     def n_numbers(problem) -> int:
         """How many feature values scoring all examples reads."""
-        features = problem.features
-        values = features.rows if isinstance(features, DenseFeatures) else features.data
-        return values.size + problem.step_features.size
+        return problem.features.values.size + problem.step_features.size
+
+    def dual_size(problem, n: int) -> int:
+        """How many numbers the marginals of the first n examples are."""
+        return int(block_start(problem, n))
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth."""
-        mu = np.zeros(int(block_start(problem, problem.n)))
+        mu = np.zeros(problem.dual_size(problem.n))
         fill_truth(problem, mu)
         return mu
 
@@ -328,7 +335,7 @@ class Pairwise(PairwiseArrays):
         return new_pairwise_search(problem)
 
     def new_delta(problem) -> Accumulator:
-        if isinstance(problem.features, DenseFeatures):
+        if problem.features.is_dense:
             return dense_accumulator(np.zeros(problem.dim))
         n_states = problem.n_states
         touched = problem.features.most_touched(problem.pointer, n_states)
@@ -338,7 +345,7 @@ class Pairwise(PairwiseArrays):
     def new_row_delta(problem) -> Accumulator:
         """For changes of all labels at every position, as marginals make them."""
         features, delta = problem.features, problem.new_delta()
-        if isinstance(features, DenseFeatures):
+        if features.is_dense:
             return delta
         most_rows = int(np.diff(features.indptr[problem.pointer]).max()) + 4
         return row_accumulator(problem.dim, delta.value.size, most_rows)

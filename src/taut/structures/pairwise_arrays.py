@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from taut._compile import Integers, Labels, Matrix, Vector, by_reference
 from taut.structures.constraints import (
     ImpossibleConstraint,
     Tables,
@@ -16,20 +17,21 @@ from taut.structures.constraints import (
     forced_labels,
     impossible,
 )
-from taut.structures.features import DenseFeatures, Features
+from taut.structures.features import Features, dense_features
 from taut.structures.features_build import joined
 
 
+@by_reference
 class PairwiseArrays(NamedTuple):
     features: Features
-    pointer: np.ndarray  # (n + 1,) nodes of example i
-    truth: np.ndarray  # (n_nodes,) true labels
-    cost: np.ndarray  # (K, K) cost[true, other], zero diagonal
-    loss_scale: np.ndarray  # (n,)
-    importance: np.ndarray  # (n,) sample weights
-    step_features: np.ndarray  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
-    closed: np.ndarray  # (K + 2, K) -inf where a step, a beginning or an end is forbidden; or empty
-    forced: np.ndarray  # (n_nodes,) the label a node must have, -1 if any; or empty
+    pointer: Integers  # (n + 1,) nodes of example i
+    truth: Labels  # (n_nodes,) true labels
+    cost: Matrix  # (K, K) cost[true, other], zero diagonal
+    loss_scale: Vector  # (n,)
+    importance: Vector  # (n,) sample weights
+    step_features: Matrix  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
+    closed: Matrix  # (K + 2, K) -inf where a step, a beginning or an end is forbidden; or empty
+    forced: Labels  # (n_nodes,) the label a node must have, -1 if any; or empty
     n_states: int
     n_step: int  # number of (K, K) step matrices; 0 without steps
     bias_at: int
@@ -52,7 +54,7 @@ class PairwiseArrays(NamedTuple):
     def mean_norm(problem) -> float:
         """|features|^2 of a labelling, as if no features were shared by its nodes; the mean."""
         features = problem.features
-        values = features.rows.ravel() if isinstance(features, DenseFeatures) else features.data
+        values = features.values
         return float(values @ values + 2 * len(problem.truth)) / problem.n
 
     # --- other examples, other constraints -----------------------------------------------------
@@ -69,12 +71,13 @@ class PairwiseArrays(NamedTuple):
         ``forced`` holds labels that must come out, -1 where any may.
         """
         problem.check_steps(step_features)
+        steps = problem.step_features[:0] if step_features is None else step_features
         n_nodes = int(np.sum(lengths))
         return problem._replace(
             features=features,
             pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             truth=np.zeros(n_nodes, np.int32),
-            step_features=problem.step_features[:0] if step_features is None else step_features,
+            step_features=np.require(steps, np.float64, ["C", "W"]),
             forced=forced_labels(forced, n_nodes, problem.n_states),
             n=len(lengths),
         )
@@ -96,7 +99,7 @@ class PairwiseArrays(NamedTuple):
 
     def constrained_to(problem, labels: np.ndarray) -> Self:
         """The same examples and tables, limited to these labels, -1 where any may be."""
-        return problem._replace(forced=np.ascontiguousarray(labels, np.int32))
+        return problem._replace(forced=np.require(labels, np.int32, ["C", "W"]))
 
     def clamped(problem, known: np.ndarray) -> Self:
         """The same examples, limited to labellings that agree with the true labels known."""
@@ -191,7 +194,7 @@ class PairwiseArrays(NamedTuple):
         """One more holder of labelling ``y``; it is data, there is nothing to count."""
 
     def held_at_zero(problem) -> np.ndarray:
-        """Weights that exist only to fill a row (see ``ObservedFeatures``)."""
+        """Weights that exist only to fill a row (see ``Features``)."""
         return problem.features.held_at_zero()
 
     def worst_losses(problem) -> np.ndarray | None:
@@ -213,8 +216,8 @@ class PairwiseArrays(NamedTuple):
 
 def without_nodes(features: Any) -> Features:
     """Features of no nodes, under the same layout of weights."""
-    if isinstance(features, DenseFeatures):
-        return DenseFeatures(np.zeros((0, features.rows.shape[1])))
+    if features.is_dense:
+        return dense_features(np.zeros((0, features.n_features)))
     return features._replace(
         indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32), data=np.zeros(0)
     )

@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled
+from taut._compile import IntegerMatrix, both_modes, by_reference, compiled
 from taut.inference.rescaled_chain import LevelWork, new_level_work, rescaled_viterbi
 from taut.structures.loss_levels import check_memory, no_levels, whole_levels
 from taut.structures.pairwise_kernels import close_scores
 
 
+@by_reference
 class PairwiseSearch(NamedTuple):
     """What the oracle needs beyond the problem and its work."""
 
-    level: np.ndarray  # (K, K) cost[true, other] in units; empty if all examples are single nodes
+    level: (
+        IntegerMatrix  # (K, K) cost[true, other] in units; empty if all examples are single nodes
+    )
     work: LevelWork
 
 

@@ -13,7 +13,6 @@ from taut.structures.pairwise_kernels import close_scores
 
 
 def new_pairwise_sums(problem: Any) -> ChainSums:
-    chain_expectation.make_ready()
     n_tables = max(problem.longest - 1, 1) if problem.step_features.size else 1
     return new_chain_sums(problem.longest, n_tables, problem.n_states)
 

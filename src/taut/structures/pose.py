@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Labels, Vector, by_reference
 from taut.accumulator import Accumulator, add_scaled, dense_accumulator
 from taut.inference.distance_transform import TransformWork, new_transform_work
 from taut.structures.features import dot
@@ -48,18 +49,19 @@ from taut.structures.pose_kernels import (
 )
 
 
+@by_reference
 class Work(NamedTuple):
     """Scratch memory of one thread; maps are (all types of all parts, H, W) of one example."""
 
-    theta: np.ndarray  # scores of parts
-    has_loss: np.ndarray  # (1,) 1 if theta holds the loss, up to the constant 1; else 0
-    total: np.ndarray  # theta plus messages
-    row: np.ndarray  # int32, rows and columns that messages came from
-    column: np.ndarray
-    message: np.ndarray  # (H, W)
-    best: np.ndarray  # (types of one part, H, W)
+    theta: Vector  # scores of parts
+    has_loss: Vector  # (1,) 1 if theta holds the loss, up to the constant 1; else 0
+    total: Vector  # theta plus messages
+    row: Labels  # int32, rows and columns that messages came from
+    column: Labels
+    message: Vector  # (H, W)
+    best: Vector  # (types of one part, H, W)
     transform: TransformWork
-    change: np.ndarray  # (dim + 1,) the change d of a dual block
+    change: Vector  # (dim + 1,) the change d of a dual block
 
 
 class Pose(PoseArrays):

@@ -8,26 +8,29 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from taut._compile import Integers, Labels, Matrix, Vector, by_reference
+
 # Weights of a spring: of dx, dx^2, dy and dy^2.
 SPRING = 4
 
 
+@by_reference
 class PoseArrays(NamedTuple):
     maps: np.ndarray  # float32, heat maps (P, F, H, W) of all examples, one after the other
-    map_at: np.ndarray  # (n + 1,) where those of example i begin
-    height: np.ndarray  # (n,) of the grid
-    width: np.ndarray  # (n,)
-    truth: np.ndarray  # (n P,) true labels
-    reach: np.ndarray  # (n,) distance s at which the loss of a part becomes 1
-    importance: np.ndarray  # (n,) sample weights
-    pointer: np.ndarray  # (n + 1,) 0, P, 2 P, ...
-    parent: np.ndarray  # (P,) the part each hangs on, -1 for the root
-    order: np.ndarray  # (P,) all parts, parents first
-    types: np.ndarray  # (P,) number of types of each part
-    type_at: np.ndarray  # (P + 1,) number of a part's first type, counted over all parts
-    anchor: np.ndarray  # (n_types, 2) where a part of this type rests relative to its parent: x, y
-    spring_at: np.ndarray  # (P,) weights of the springs (T, 4), -1 for the root
-    bias_at: np.ndarray  # (P,) weights of the pairs (own type, parent's type), -1 for the root
+    map_at: Integers  # (n + 1,) where those of example i begin
+    height: Integers  # (n,) of the grid
+    width: Integers  # (n,)
+    truth: Labels  # (n P,) true labels
+    reach: Vector  # (n,) distance s at which the loss of a part becomes 1
+    importance: Vector  # (n,) sample weights
+    pointer: Integers  # (n + 1,) 0, P, 2 P, ...
+    parent: Integers  # (P,) the part each hangs on, -1 for the root
+    order: Integers  # (P,) all parts, parents first
+    types: Integers  # (P,) number of types of each part
+    type_at: Integers  # (P + 1,) number of a part's first type, counted over all parts
+    anchor: Matrix  # (n_types, 2) where a part of this type rests relative to its parent: x, y
+    spring_at: Integers  # (P,) weights of the springs (T, 4), -1 for the root
+    bias_at: Integers  # (P,) weights of the pairs (own type, parent's type), -1 for the root
     unit: float  # displacements are measured in this many positions
     n_channels: int
     n_parts: int

@@ -223,7 +223,7 @@ def _checked_anchors(
                 f"the anchors of part {part} must be finite numbers, (types, 2); "
                 f"got shape {row.shape}"
             )
-    return np.concatenate(rows), np.array([len(row) for row in rows])
+    return np.ascontiguousarray(np.concatenate(rows)), np.array([len(row) for row in rows])
 
 
 def _checked_reach(reach: ArrayLike, n: int) -> np.ndarray:

@@ -19,11 +19,12 @@ Reference: Tsochantaridis, Joachims, Hofmann, Altun (2005); the corners are thos
 """
 
 import hashlib
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes
+from taut._compile import Labels, Opaque, Problem, Vector, both_modes, by_reference
 from taut.accumulator import Accumulator
 from taut.problem import (
     add_corner,
@@ -49,28 +50,25 @@ from taut.problem import (
 LOSS, CORNERS, SHARES, SHIFTED = 0, 1, 2, 3
 
 
-class RescaledDual(NamedTuple):
-    mu: Any  # the base problem's, made of corners that are scaled by their losses
-    loss: np.ndarray  # (n,) of mu_i
-
-
+@by_reference
 class RescaledWork(NamedTuple):
     """Scratch memory of one thread."""
 
-    base: Any
-    search: Any  # of the oracle
-    truth: np.ndarray  # a labelling
+    base: Opaque
+    search: Opaque  # of the oracle
+    truth: Labels  # a labelling
     # Of a prepared change: its loss, the sum of its corners' amounts, and the part of that which
     # went to their labellings; of the shifts of a visit: the sum of their scaled amounts.
-    change: np.ndarray
+    change: Vector
 
     def __reduce__(self) -> tuple:
         return type(None), ()  # scratch is made anew
 
 
+@by_reference
 class SlackRescaledFields(NamedTuple):
-    base: Any
-    importance: np.ndarray  # (n,) sample weights
+    base: Problem
+    importance: Vector  # (n,) sample weights
     n: int
     dim: int
 
@@ -98,14 +96,14 @@ class SlackRescaled(SlackRescaledFields):
         return label_loss(problem.base, i, y) * (1.0 + value)
 
     def block_value(problem, w, i, work, mu):
-        return mu.loss[i] + block_value(problem.base, w, i, work.base, mu.mu)
+        return mu[mu.size - problem.n + i] + block_value(problem.base, w, i, work.base, mu)
 
     def label_loss(problem, i, y):
         return label_loss(problem.base, i, y)
 
     def begin_change(problem, i, mu, keep, work):
-        begin_change(problem.base, i, mu.mu, keep, work.base)
-        work.change[LOSS] = keep * mu.loss[i]
+        begin_change(problem.base, i, mu, keep, work.base)
+        work.change[LOSS] = keep * mu[mu.size - problem.n + i]
         work.change[CORNERS] = work.change[SHARES] = 0.0
 
     def add_corner(problem, i, y, amount, work):
@@ -122,8 +120,8 @@ class SlackRescaled(SlackRescaledFields):
 
     def advance(problem, i, mu, step, work):
         add_truth(problem, i, work)
-        advance(problem.base, i, mu.mu, step, work.base)
-        mu.loss[i] += step * work.change[LOSS]
+        advance(problem.base, i, mu, step, work.base)
+        mu[mu.size - problem.n + i] += step * work.change[LOSS]
 
     def begin_margins(problem, i, work):
         begin_margins(problem.base, i, work.base)
@@ -134,16 +132,16 @@ class SlackRescaled(SlackRescaledFields):
     def shift(problem, i, y, amount, scale, mu, delta, work):
         share = amount * label_loss(problem.base, i, y)
         if share != 0.0:
-            shift(problem.base, i, y, share, scale, mu.mu, delta, work.base)
+            shift(problem.base, i, y, share, scale, mu, delta, work.base)
         work.change[SHIFTED] += share
-        mu.loss[i] += share
+        mu[mu.size - problem.n + i] += share
 
     def finish_shifts(problem, i, scale, mu, delta, work):
         # Amounts that sum to zero no longer do so when scaled; the truth takes the rest.
         true_label(problem.base, i, work.truth)
         rest = -work.change[SHIFTED]
-        shift(problem.base, i, work.truth, rest, scale, mu.mu, delta, work.base)
-        finish_shifts(problem.base, i, scale, mu.mu, delta, work.base)
+        shift(problem.base, i, work.truth, rest, scale, mu, delta, work.base)
+        finish_shifts(problem.base, i, scale, mu, delta, work.base)
         work.change[SHIFTED] = 0.0
 
     def length(problem, i):
@@ -172,8 +170,9 @@ class SlackRescaled(SlackRescaledFields):
     def longest(problem) -> int:
         return problem.base.longest
 
-    def new_dual(problem) -> RescaledDual:
-        return RescaledDual(problem.base.new_dual(), np.zeros(problem.n))
+    def new_dual(problem) -> np.ndarray:
+        """That of the base problem, made of corners scaled by their losses, then these losses."""
+        return np.concatenate([problem.base.new_dual(), np.zeros(problem.n)])
 
     def new_work(problem) -> RescaledWork:
         return RescaledWork(
@@ -218,20 +217,25 @@ class SlackRescaled(SlackRescaledFields):
         text = f"slack rescaling of {problem.base.fingerprint(n)}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def copy_dual(problem, source: Any, target: RescaledDual) -> None:
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if isinstance(source, np.ndarray):  # from a checkpoint
-            like = problem.base.dual_array(target.mu)
-            if source.shape != (like.size + problem.n,):
-                raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
-            source = RescaledDual(source[: like.size].reshape(like.shape), source[like.size :])
-        if not np.all(np.isfinite(source.loss)):
+        n = examples_of(problem, source)
+        if not np.all(np.isfinite(source[-n:])):
             raise ValueError("losses must be finite numbers")
-        problem.base.copy_dual(source.mu, target.mu)
-        target.loss[: len(source.loss)] = source.loss
+        problem.base.copy_dual(source[:-n], target[: -problem.n])
+        target[target.size - problem.n :][:n] = source[-n:]
 
-    def dual_array(problem, mu: RescaledDual) -> np.ndarray:
-        return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.loss])
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+
+def examples_of(problem: Any, dual: np.ndarray) -> int:
+    """How many examples this dual is of: that of the base problem, and a number for each."""
+    n = bisect_left(range(problem.n), dual.size, key=lambda k: problem.base.dual_size(k) + k)
+    if dual.ndim != 1 or n == 0 or problem.base.dual_size(n) + n != dual.size:
+        whole = problem.base.dual_size(problem.n) + problem.n
+        raise ValueError(f"there are {dual.shape} numbers, not {whole}")
+    return n
 
 
 @both_modes
@@ -252,7 +256,7 @@ def new_search(problem: Any) -> Any:
             'formulation="margin", or StructuredSVM with a model of your own that has a method '
             'slack_oracle (PythonProblem(..., formulation="slack"))'
         )
-    return problem.new_rescaled_search() if hasattr(problem, "new_rescaled_search") else np.zeros(0)
+    return problem.new_rescaled_search()
 
 
 def slack_rescaled(problem: Any) -> SlackRescaled:
@@ -276,7 +280,7 @@ def slack_rescaled(problem: Any) -> SlackRescaled:
     new_search(problem)
     return SlackRescaled(
         base=problem,
-        importance=np.asarray(problem.importance, np.float64),
+        importance=np.require(problem.importance, np.float64, ["C", "W"]),
         n=problem.n,
         dim=problem.dim,
     )

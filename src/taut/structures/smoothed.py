@@ -28,9 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import entr
 
-from taut.accumulator import Accumulator, add_scaled
+from taut._compile import Opaque, Problem, Vector, by_reference
+from taut.accumulator import Accumulator
 from taut.problem import (
     add_loss,
+    add_marginals,
     advance,
     begin_change,
     block_value,
@@ -43,29 +45,27 @@ from taut.problem import (
     true_image,
     weight,
 )
+from taut.structures.slack_rescaled import examples_of
 
 SMALLEST = 1e-100  # scores are divided by the temperature
 
 
-class SmoothedDual(NamedTuple):
-    mu: Any  # the base problem's
-    entropy: np.ndarray  # (n,) lower bounds
-
-
+@by_reference
 class SmoothedWork(NamedTuple):
     """Scratch memory of one thread."""
 
-    base: Any
-    sums: Any  # of the oracle
-    change: np.ndarray  # (1,) of the entropy
+    base: Opaque
+    sums: Opaque  # of the oracle
+    change: Vector  # (1,) of the entropy
 
     def __reduce__(self) -> tuple:
         return type(None), ()  # scratch is made anew
 
 
+@by_reference
 class SmoothedFields(NamedTuple):
-    base: Any
-    importance: np.ndarray  # (n,) sample weights
+    base: Problem
+    importance: Vector  # (n,) sample weights
     temperature: float
     loss_augmented: bool
     n: int
@@ -104,8 +104,8 @@ class Smoothed(SmoothedFields):
         return value + problem.temperature * image[size]
 
     def block_value(problem, w, i, work, mu):
-        value = block_value(problem.base, w, i, work.base, mu.mu)
-        return value + problem.temperature * mu.entropy[i]
+        value = block_value(problem.base, w, i, work.base, mu)
+        return value + problem.temperature * mu[mu.size - problem.n + i]
 
     def label_loss(problem, i, y):
         size = image_size(problem.base, i)
@@ -116,21 +116,21 @@ class Smoothed(SmoothedFields):
         return loss
 
     def begin_change(problem, i, mu, keep, work):
-        begin_change(problem.base, i, mu.mu, keep, work.base)
-        work.change[0] = keep * mu.entropy[i]
+        begin_change(problem.base, i, mu, keep, work.base)
+        work.change[0] = keep * mu[mu.size - problem.n + i]
 
     def add_corner(problem, i, y, amount, work):
         size = image_size(problem.base, i)
         image = y[: 2 * (size + 1)].view(np.float64)
-        add_scaled(image[:size], amount, work.base.change)
+        add_marginals(problem.base, i, image[:size], amount, work.base)
         work.change[0] += amount * image[size]
 
     def project(problem, i, work, amount, delta):
         project(problem.base, i, work.base, amount, delta)
 
     def advance(problem, i, mu, step, work):
-        advance(problem.base, i, mu.mu, step, work.base)
-        mu.entropy[i] += step * work.change[0]
+        advance(problem.base, i, mu, step, work.base)
+        mu[mu.size - problem.n + i] += step * work.change[0]
 
     def length(problem, i):
         return 2 * (image_size(problem.base, i) + 1)
@@ -157,8 +157,9 @@ class Smoothed(SmoothedFields):
     def longest(problem) -> int:
         return 2 * (problem.base.largest_image + 1)
 
-    def new_dual(problem) -> SmoothedDual:
-        return SmoothedDual(problem.base.new_dual(), np.zeros(problem.n))
+    def new_dual(problem) -> np.ndarray:
+        """That of the base problem, then a lower bound on the entropy of every example."""
+        return np.concatenate([problem.base.new_dual(), np.zeros(problem.n)])
 
     def new_work(problem) -> SmoothedWork:
         return SmoothedWork(problem.base.new_work(), problem.base.new_sums(), np.zeros(1))
@@ -206,33 +207,27 @@ class Smoothed(SmoothedFields):
         text = f"{how} of {problem.base.fingerprint(n)}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def copy_dual(problem, source: Any, target: SmoothedDual) -> None:
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if isinstance(source, np.ndarray):  # from a checkpoint
-            like = problem.base.dual_array(target.mu)
-            if source.shape != (like.size + problem.n,):
-                raise ValueError(f"there are {source.shape} numbers, not {like.size + problem.n}")
-            if not np.all(np.isfinite(source)):
-                raise ValueError("marginals and entropies must be finite numbers")
-            source = SmoothedDual(source[: like.size].reshape(like.shape), source[like.size :])
-            problem.check_entropies(source)
-        if not np.all(np.isfinite(source.entropy)):
-            raise ValueError("entropies must be finite numbers")
-        problem.base.copy_dual(source.mu, target.mu)
-        target.entropy[: len(source.entropy)] = source.entropy
+        if not np.all(np.isfinite(source)):
+            raise ValueError("marginals and entropies must be finite numbers")
+        n = examples_of(problem, source)
+        problem.check_entropies(source, n)
+        problem.base.copy_dual(source[:-n], target[: -problem.n])
+        target[target.size - problem.n :][:n] = source[-n:]
 
-    def check_entropies(problem, dual: SmoothedDual) -> None:
+    def check_entropies(problem, dual: np.ndarray, n: int) -> None:
         """No distribution has a larger entropy than its nodes together."""
         base, at = problem.base, 0
-        for i in range(problem.n):
+        for i, entropy in enumerate(dual[-n:]):
             nodes = int(base.pointer[i + 1] - base.pointer[i]) * base.n_states
-            most = entr(np.clip(dual.mu[at : at + nodes], 0.0, 1.0)).sum()
+            most = entr(np.clip(dual[at : at + nodes], 0.0, 1.0)).sum()
             at += int(base.image_size(i))
-            if not -1e-9 <= dual.entropy[i] <= most + 1e-6:
-                raise ValueError(f"entropy {dual.entropy[i]}, where at most {most} is possible")
+            if not -1e-9 <= entropy <= most + 1e-6:
+                raise ValueError(f"entropy {entropy}, where at most {most} is possible")
 
-    def dual_array(problem, mu: SmoothedDual) -> np.ndarray:
-        return np.concatenate([problem.base.dual_array(mu.mu).ravel(), mu.entropy])
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return mu
 
 
 def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False) -> Smoothed:
@@ -264,7 +259,7 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
     problem.new_sums()  # raises an error that says why there is no exact oracle
     return Smoothed(
         base=problem,
-        importance=np.asarray(problem.importance, np.float64),
+        importance=np.require(problem.importance, np.float64, ["C", "W"]),
         temperature=float(temperature),
         loss_augmented=bool(loss_augmented),
         n=problem.n,

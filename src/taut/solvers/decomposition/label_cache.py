@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import begin_margins, label_loss, length, margin
 from taut.solvers.corners import Corners, grown, has_room, insert, new_corners
 
 
 @compiled
-def remember(problem, corners, labels, label_at, first, limit, now):
+def remember(problem: Problem, corners, labels, label_at, first, limit, now):
     """Keep the labellings of all examples; returns where it ended (earlier: no room)."""
     for i in range(first, label_at.size):
         longest = length(problem, i)
@@ -22,7 +22,7 @@ def remember(problem, corners, labels, label_at, first, limit, now):
 
 
 @compiled
-def recall_best(problem, w, corners, work, labels, label_at, best, now):
+def recall_best(problem: Problem, w, corners, work: Opaque, labels, label_at, best, now):
     """The best remembered labelling of every example, and its value."""
     for i in range(label_at.size):
         begin_margins(problem, i, work)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled
 from taut.solvers.decomposition.newton import Newton, new_newton, newton_step
 from taut.solvers.decomposition.quadratic import (
     APEX,
@@ -37,19 +37,20 @@ MOST_SWEEPS = 10
 MOST_ROUNDS = 200
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Memory of a solve."""
 
-    gradient: np.ndarray  # (m,)
-    product: np.ndarray  # (m,)
-    mass: np.ndarray  # (n_blocks,)
+    gradient: Vector  # (m,)
+    product: Vector  # (m,)
+    mass: Vector  # (n_blocks,)
     # The points in use, as a problem of their own.
-    of: np.ndarray  # (m,) which they are
-    weights: np.ndarray  # (m,)
-    gram: np.ndarray  # (m, m)
-    block: np.ndarray  # (m,)
-    start: np.ndarray  # (n_blocks + 1,)
-    member: np.ndarray  # (m,)
+    of: Integers  # (m,) which they are
+    weights: Vector  # (m,)
+    gram: Matrix  # (m, m)
+    block: Integers  # (m,)
+    start: Integers  # (n_blocks + 1,)
+    member: Integers  # (m,)
     newton: Newton
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled
 from taut.solvers.decomposition.quadratic import APEX, add_multiple, inner, times_hessian
 
 # A direction whose pivot is this small a part of its squared length depends on those before.
@@ -21,21 +21,22 @@ DEPENDENT = 1e-13
 SMALLEST = 1e-200  # step of a block: one divides by it
 
 
+@by_reference
 class Newton(NamedTuple):
     """Memory for up to m points."""
 
-    gradient: np.ndarray  # (m,)
-    direction: np.ndarray  # (m,) of the weights
-    product: np.ndarray  # (m,) Hessian times direction
-    mass: np.ndarray  # (n_blocks,) sums of the direction
-    step: np.ndarray  # (n_blocks,)
-    base: np.ndarray  # (n_blocks,)
-    free: np.ndarray  # (m,) points that are no base
-    listed: np.ndarray  # (m,) ``free`` when the factor was made
-    listed_base: np.ndarray  # (m,) and the bases then
-    rows: np.ndarray  # (1,) rows of the factor that are there
-    factor: np.ndarray  # (m, m) lower triangle
-    x: np.ndarray  # (m,) along the free directions
+    gradient: Vector  # (m,)
+    direction: Vector  # (m,) of the weights
+    product: Vector  # (m,) Hessian times direction
+    mass: Vector  # (n_blocks,) sums of the direction
+    step: Vector  # (n_blocks,)
+    base: Integers  # (n_blocks,)
+    free: Integers  # (m,) points that are no base
+    listed: Integers  # (m,) ``free`` when the factor was made
+    listed_base: Integers  # (m,) and the bases then
+    rows: Integers  # (1,) rows of the factor that are there
+    factor: Matrix  # (m, m) lower triangle
+    x: Vector  # (m,) along the free directions
 
 
 def new_newton(m: int, n_blocks: int) -> Newton:

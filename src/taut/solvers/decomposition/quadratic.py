@@ -4,20 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled
 
 APEX = -1  # the point of a cone that is zero
 
 
+@by_reference
 class Quadratic(NamedTuple):
     """<linear, q> - 1/2 q' gram q - 1/2 sum_b mass_cost_b (sum_{k in b} q_k)^2, to be maximised."""
 
-    gram: np.ndarray  # (>= m, >= m)
-    linear: np.ndarray  # (m,)
-    block: np.ndarray  # (m,) of each point
-    start: np.ndarray  # (n_blocks + 1,) where a block's points begin in ``member``
-    member: np.ndarray  # (m,)
-    mass_cost: np.ndarray  # (n_blocks,), or empty: simplexes
+    gram: Matrix  # (>= m, >= m)
+    linear: Vector  # (m,)
+    block: Integers  # (m,) of each point
+    start: Integers  # (n_blocks + 1,) where a block's points begin in ``member``
+    member: Integers  # (m,)
+    mass_cost: Vector  # (n_blocks,), or empty: simplexes
 
 
 def new_quadratic(

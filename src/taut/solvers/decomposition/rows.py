@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut._compile import both_modes, compiled, in_mode
+from taut._compile import Opaque, Problem, both_modes, compiled, in_mode
 from taut.accumulator import DENSE, Accumulator, clear, dense_accumulator
 from taut.problem import (
     add_corner,
@@ -31,7 +31,18 @@ def prepare_row(problem, i, y, mu, of_labels, work, truth):
 
 @compiled
 def write_rows(
-    problem, which, labels, label_at, mu, of_labels, work, truth, delta, first, out, loss
+    problem: Problem,
+    which,
+    labels,
+    label_at,
+    mu,
+    of_labels,
+    work: Opaque,
+    truth,
+    delta,
+    first,
+    out,
+    loss,
 ):
     """Rows of examples ``which[first:]``, as far as there is room; returns where it ended.
 
@@ -62,7 +73,7 @@ def write_rows(
 
 
 @compiled
-def add_plane(problem, slope, labels, label_at, mu, work, truth, whole):
+def add_plane(problem: Problem, slope, labels, label_at, mu, work: Opaque, truth, whole):
     """whole += sum_i slope_i s_i psi_i(y_i); returns the same sum of losses."""
     total = 0.0
     for i in range(slope.size):
@@ -75,7 +86,7 @@ def add_plane(problem, slope, labels, label_at, mu, work, truth, whole):
 
 
 @compiled
-def forget_all(problem, which, labels, label_at):
+def forget_all(problem: Problem, which, labels, label_at):
     for position in range(which.size):
         i = which[position]
         forget(problem, i, labels[label_at[i] :])

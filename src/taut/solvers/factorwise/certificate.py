@@ -20,7 +20,7 @@ from taut._compile import both_modes, compiled
 from taut.inference.counts import best_count
 from taut.inference.local_polytope import simplex_threshold
 from taut.solvers.factorwise.lower_bound import Witness, lower_bound
-from taut.solvers.factorwise.state import View, view_of
+from taut.solvers.factorwise.state import View
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,
@@ -72,7 +72,6 @@ def gap_parts(theta, mu, temperature):
 @compiled
 def measure(view, upper, soft, gaps):
     """Per example the value of all blocks beyond the truth's and the soft gap; gaps per block."""
-    view = view_of(view)
     graph, factors, importance, state = view.graph, view.factors, view.importance, view.state
     temperature = view.rules.temperature
     nodes, edges, scratch, truth = graph.nodes, graph.edges, state.scratch, graph.loss.truth
@@ -122,14 +121,14 @@ def measure(view, upper, soft, gaps):
         gaps[n_nodes + n_edges + f] = importance[i] * (best - mean)
 
 
-def bracket(view: View, frozen: np.ndarray, witness: Witness) -> Bracket:
+def bracket(view: View, witness: Witness) -> Bracket:
     """Upper and lower bound of the problem with hard constraints; soft gap and violation."""
     state, importance = view.state, view.importance
     n = len(importance)
     per_example, soft, gaps = np.zeros(n), np.zeros(n), np.zeros(len(view.factors.owner))
-    measure(frozen, per_example, soft, gaps)
+    measure(view, per_example, soft, gaps)
     upper = 0.5 * float(state.w @ state.w) / (view.rules.C * n)
     upper += float(importance @ per_example) / n
-    lower = lower_bound(view, frozen, witness)
+    lower = lower_bound(view, witness)
     violation = float(np.abs(witness.violation).max(initial=0.0))
     return Bracket(upper, lower, float(importance @ soft) / n, violation, gaps)

@@ -50,7 +50,7 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly
 from taut.solvers.factorwise.options import FactorSolver, is_real
-from taut.solvers.factorwise.state import STEPS, VISITS, FactorState, move_edge, move_node, view_of
+from taut.solvers.factorwise.state import STEPS, VISITS, FactorState, View, move_edge, move_node
 from taut.solvers.sampling import draw
 from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (
@@ -117,8 +117,8 @@ you like: smoothing=0.1. GDMM and IDAL have a temperature
                 'use solver="augmented-lagrangian" or "idal"'
             )
 
-    def move(self, frozen: np.ndarray, n_steps: int) -> None:
-        dual_loss_steps(frozen, n_steps, float(self.rate), float(self.smoothing), int(self.sweeps))
+    def move(self, view: View, n_steps: int) -> None:
+        dual_loss_steps(view, n_steps, float(self.rate), float(self.smoothing), int(self.sweeps))
 
     def describe(self) -> str:
         parts = [f"rate {self.rate:g}", f"sweeps {self.sweeps}"]
@@ -174,7 +174,6 @@ def write_maximiser(theta, best, smoothing, out):
 @compiled
 def score_example(view, i, scale):
     """Scratch memory gets theta_hat of all its nodes, and theta of all its edges, at scale * w."""
-    view = view_of(view)
     graph, factors, state = view.graph, view.factors, view.state
     scratch = state.scratch
     first_node = factors.node_at[graph.pointer[i]]
@@ -198,7 +197,6 @@ def score_example(view, i, scale):
 @compiled
 def sweep_edges(view, i, smoothing):
     """Fit the messages of all edges of example i, one edge after the other."""
-    view = view_of(view)
     graph, factors, state = view.graph, view.factors, view.state
     scratch, node_at = state.scratch, factors.node_at
     first_node = node_at[graph.pointer[i]]
@@ -226,7 +224,6 @@ def take_in(mu, truth, share, mean):
 @compiled
 def push_maximisers(view, i, weight, smoothing):
     """v += weight C n s_i Psi_i (truth_i - mu_i), and the means of marginals take mu_i in."""
-    view = view_of(view)
     graph, factors, state = view.graph, view.factors, view.state
     scratch, truth, node_at = state.scratch, graph.loss.truth, factors.node_at
     amount = -weight * view.rules.C * view.importance.size * view.importance[i]
@@ -279,8 +276,7 @@ def clip_weights(state, scale):
 @compiled
 def dual_loss_steps(view, n_steps, rate, smoothing, sweeps):
     """Visit examples until so many blocks were seen; then w, v and multipliers are up to date."""
-    whole = view_of(view)
-    graph, factors, state = whole.graph, whole.factors, whole.state
+    graph, factors, state = view.graph, view.factors, view.state
     sampler, count, has_bounds = state.sampler, state.count, state.lower.size > 0
     scale = 1.0
     end = count[STEPS] + n_steps

@@ -25,11 +25,9 @@ largest gap looks at every edge outside.
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from taut._compile import FROZEN, INDEX, apart, compiled
+from taut._compile import compiled
 from taut.solvers.factorwise.options import FactorSolver
-from taut.solvers.factorwise.state import JOINED, STEPS, view_of
+from taut.solvers.factorwise.state import JOINED, STEPS, View
 from taut.solvers.factorwise.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
 from taut.structures.graphs.blocks import (
@@ -65,14 +63,13 @@ class GDMM(FactorSolver):
     def inner_passes(self) -> int:
         return 1
 
-    def move(self, frozen: np.ndarray, n_steps: int) -> None:
-        greedy_steps(frozen, n_steps)
+    def move(self, view: View, n_steps: int) -> None:
+        greedy_steps(view, n_steps)
 
 
-@apart(FROZEN, INDEX)
+@compiled
 def enlarge_working_set(view, i):
     """One more edge of example i joins; returns the largest gap outside."""
-    view = view_of(view)
     factors, state, scratch = view.factors, view.state, view.state.scratch
     largest, most_violation = 0.0, 0.0
     chosen, violator = -1, -1
@@ -106,8 +103,7 @@ def enlarge_working_set(view, i):
 @compiled
 def greedy_steps(view, n_steps):
     """Visit examples, enlarge their working sets and move these, until so many blocks were seen."""
-    whole = view_of(view)
-    graph, factors, state = whole.graph, whole.factors, whole.state
+    graph, factors, state = view.graph, view.factors, view.state
     sampler, count = state.sampler, state.count
     end = count[STEPS] + n_steps
     while count[STEPS] < end:

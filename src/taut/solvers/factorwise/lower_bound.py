@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
+from taut._compile import compiled, ready
 from taut.inference.counts import project_count
 from taut.inference.local_polytope import make_consistent
 from taut.solvers.factorwise.state import (
     FactorState,
     View,
     add_features,
-    view_of,
     write_violation,
 )
 
@@ -50,7 +49,6 @@ def new_witness(state: FactorState, dim: int) -> Witness:
 @compiled
 def repair(view, violation, node, edge):
     """A point of the local polytope near the marginals, given their violation B mu."""
-    view = view_of(view)
     factors, state, scratch = view.factors, view.state, view.state.scratch
     for t in range(factors.node_at.size - 1):
         at, end = factors.node_at[t], factors.node_at[t + 1]
@@ -91,7 +89,6 @@ def repair(view, violation, node, edge):
 @compiled
 def loss_of(view, node):
     """sum_i s_i <loss, mu_i>."""
-    view = view_of(view)
     loss, factors, types = view.graph.loss, view.factors, view.graph.nodes.type
     total = 0.0
     for t in range(factors.node_at.size - 1):
@@ -107,7 +104,6 @@ def loss_of(view, node):
 @compiled
 def disagreement(view, node, edge, other_node, other_edge):
     """sum_i s_i over nodes and edges of 1 - <mu, other mu>; of a point with itself, its entropy."""
-    view = view_of(view)
     factors = view.factors
     n_nodes = factors.node_at.size - 1
     total = 0.0
@@ -124,22 +120,22 @@ def disagreement(view, node, edge, other_node, other_edge):
     return total
 
 
-def lower_bound(view: View, frozen: np.ndarray, witness: Witness) -> float:
+def lower_bound(view: View, witness: Witness) -> float:
     """The dual value at the best point between the witness and the repaired marginals.
 
     Along the way the dual is concave. The witness moves to where its slope is zero, or just before:
     the bound never falls.
     """
-    write_violation(frozen, witness.violation)
+    write_violation(view, witness.violation)
     best, new = witness.best, witness.repaired
-    repair(frozen, witness.violation, new.node, new.edge)
+    repair(view, witness.violation, new.node, new.edge)
     new.v[:] = 0.0
-    add_features(frozen, new.node, new.edge, new.v)
-    new.loss[0] = loss_of(frozen, new.node)
+    add_features(view, new.node, new.edge, new.v)
+    new.loss[0] = loss_of(view, new.node)
     entropies = [0.0, 0.0, 0.0]
     if view.rules.temperature > 0:
         pairs = ((best, best), (best, new), (new, new))
-        entropies = [disagreement(frozen, a.node, a.edge, b.node, b.edge) for a, b in pairs]
+        entropies = [disagreement(view, a.node, a.edge, b.node, b.edge) for a, b in pairs]
     line = _Line(view, best, new, entropies)
     t = line.best_place()
     for old, fresh in zip(best, new, strict=True):
@@ -193,11 +189,10 @@ class _Line:
         return low
 
 
-def compile_lower_bound(empty: np.ndarray) -> None:
-    """Run every kernel on an empty view."""
-    nothing = np.zeros(0)
-    write_violation(empty, nothing)
-    repair(empty, nothing, nothing, nothing)
-    add_features(empty, nothing, nothing, nothing)
-    loss_of(empty, nothing)
-    disagreement(empty, nothing, nothing, nothing, nothing)
+def compile_lower_bound(view: View) -> None:
+    numbers = np.zeros(0)
+    ready(write_violation, view, numbers)
+    ready(repair, view, numbers, numbers, numbers)
+    ready(add_features, view, numbers, numbers, numbers)
+    ready(loss_of, view, numbers)
+    ready(disagreement, view, numbers, numbers, numbers, numbers)

@@ -21,7 +21,6 @@ from taut.solvers.factorwise.state import (
     UPDATES,
     FactorState,
     View,
-    view_of,
 )
 
 # After so many updates their length is judged.
@@ -49,7 +48,6 @@ def update_multipliers(nu, delta, message_at, active, step):
 @compiled
 def penalties(view):
     """sum_i s_i |B mu_i|^2 / (2 rho), what inconsistency costs at the moment."""
-    view = view_of(view)
     factors, state = view.factors, view.state
     n_nodes = factors.node_at.size - 1
     total = 0.0
@@ -61,12 +59,12 @@ def penalties(view):
     return 0.5 * state.total[RHO] * total
 
 
-def take_direct_step(view: View, frozen: np.ndarray) -> None:
+def take_direct_step(view: View) -> None:
     """Move all multipliers, by a length that has proved itself."""
     state, rules = view.state, view.rules
     state.count[UPDATES] += 1
     state.total[GAINED] += state.total[PROGRESS]
-    state.total[PENALISED] += penalties(frozen)
+    state.total[PENALISED] += penalties(view)
     state.total[PROGRESS] = 0.0
     updates = int(state.count[UPDATES])
     if updates & (updates - 1) == 0:  # a power of two

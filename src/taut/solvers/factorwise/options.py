@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-
 from taut.solvers.bcfw import parsed
 from taut.solvers.factorwise.steps import Step, drawn_steps, example_steps
 from taut.solvers.sampling import Order
@@ -73,10 +71,10 @@ class FactorSolver:
     def check_factors(self, factors: Factors) -> None:
         """Refuse what the solver cannot do."""
 
-    def move(self, frozen: np.ndarray, n_steps: int) -> None:
+    def move(self, view: Any, n_steps: int) -> None:
         """Visit ``n_steps`` blocks, or as many more as complete an example."""
         steps = example_steps if self.by_example else drawn_steps
-        steps(frozen, n_steps)
+        steps(view, n_steps)
 
     @property
     def by_example(self) -> bool:

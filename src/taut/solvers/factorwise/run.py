@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import freeze
+from taut._compile import ready
 from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure
 from taut.solvers.factorwise.dlpw import count_as_visited, keep_free_variables
-from taut.solvers.factorwise.gdmm import enlarge_working_set
 from taut.solvers.factorwise.lower_bound import compile_lower_bound, new_witness
 from taut.solvers.factorwise.multipliers import (
     penalties,
@@ -22,7 +21,6 @@ from taut.solvers.factorwise.multipliers import (
 from taut.solvers.factorwise.options import FactorSolver
 from taut.solvers.factorwise.resume import resume, saved_arrays
 from taut.solvers.factorwise.state import (
-    EMPTY,
     LENGTH,
     PROGRESS,
     RHO,
@@ -33,9 +31,7 @@ from taut.solvers.factorwise.state import (
     fill_uniform,
     new_state,
     rebuild,
-    view_of,
 )
-from taut.solvers.factorwise.steps import make_ready
 from taut.solvers.factorwise.warm_start import take_over
 from taut.solvers.resume import Damaged
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
@@ -80,7 +76,6 @@ class FactorRun(AnyRun):
             norm=np.inf if len(self.factors.low) else float(degree + self.graph.nodes.width),
         )
         self.view = View(self.graph, self.factors, self.importance, rules, self.state)
-        self.frozen = freeze(self.view, view_of)
 
     def _cold_state(self, bounds: Bounds | None, seed: int) -> FactorState:
         problem, solver = self.problem, self.solver
@@ -105,7 +100,7 @@ class FactorRun(AnyRun):
     def continue_from(self, earlier: Solution, keep: str) -> None:
         """Start from the dual point of an earlier solution, whichever solver found it."""
         take_over(self, earlier, keep)
-        rebuild(self.view, self.frozen)
+        rebuild(self.view)
         if self.solver.has_free_weights:
             count_as_visited(self.state)
             keep_free_variables(self.state, earlier, self.C)
@@ -113,20 +108,16 @@ class FactorRun(AnyRun):
     def rebuild(self) -> None:
         """Recompute weights and messages from marginals and multipliers, where they follow."""
         if not self.solver.has_free_weights:
-            rebuild(self.view, self.frozen)
+            rebuild(self.view)
 
     def compile(self) -> None:
-        """Run every kernel on nothing, so that compilation is not counted as training."""
-        make_ready()
-        if self.solver.has_working_set:
-            enlarge_working_set.make_ready()
-        self.solver.move(self.frozen, 0)
-        state, nothing = self.state, np.zeros(0)
+        """Have every kernel ready, so that compilation is not counted as training."""
+        self.solver.move(self.view, 0)
+        state, numbers = self.state, np.zeros(0)
         update_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
-        empty = freeze(EMPTY, view_of)
-        penalties(empty)
-        measure(empty, nothing, nothing, nothing)
-        compile_lower_bound(empty)
+        ready(penalties, self.view)
+        ready(measure, self.view, numbers, numbers, numbers)
+        compile_lower_bound(self.view)
         self.rebuild()  # of a start that is not the truth
 
     # --- moving -------------------------------------------------------------------------------
@@ -139,7 +130,7 @@ class FactorRun(AnyRun):
             self._between_passes(passes + 1)
 
     def _block_steps(self, n_steps: int) -> None:
-        self.solver.move(self.frozen, n_steps)
+        self.solver.move(self.view, n_steps)
 
     def _between_passes(self, passes: int) -> None:
         state, solver = self.state, self.solver
@@ -148,13 +139,13 @@ class FactorRun(AnyRun):
             set_penalty(state, max(TIGHTEN * rho, solver.rho))
             state.total[PROGRESS] = 0.0
         elif solver.inner_passes and passes % solver.inner_passes == 0:
-            take_direct_step(self.view, self.frozen)
+            take_direct_step(self.view)
         if solver.order == Order.GAP and passes % 2 == 0:
             self._refresh_gaps()
 
     def _refresh_gaps(self) -> None:
         gaps = np.zeros(self.blocks)
-        measure(self.frozen, np.zeros(self.n), np.zeros(self.n), gaps)
+        measure(self.view, np.zeros(self.n), np.zeros(self.n), gaps)
         set_all_gaps(self.state.sampler.tree, gaps)
 
     # --- checkpoints --------------------------------------------------------------------------
@@ -178,7 +169,7 @@ class FactorRun(AnyRun):
     def certify(self) -> Certificate:
         """The bracket of the problem with hard constraints."""
         self.rebuild()
-        found = bracket(self.view, self.frozen, self.witness)
+        found = bracket(self.view, self.witness)
         if self.solver.order == Order.GAP:
             set_all_gaps(self.state.sampler.tree, found.block_gaps)
         # Free messages are not those that the penalty's gap is about.
@@ -203,7 +194,7 @@ class FactorRun(AnyRun):
     def _values(self, state: FactorState) -> np.ndarray:
         """Of all examples, the sum over blocks beyond the truth's score."""
         values = np.zeros(self.n)
-        view = freeze(self.view._replace(state=state), view_of)
+        view = self.view._replace(state=state)
         measure(view, values, np.zeros(self.n), np.zeros(self.blocks))
         return values
 

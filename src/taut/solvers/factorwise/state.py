@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import both_modes, compiled, thawed_as
-from taut.solvers.sampling import Order, Sampler, new_sampler
+from taut._compile import Flags, Integers, Vector, both_modes, by_reference, compiled
+from taut.solvers.sampling import Sampler
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.blocks import (
     combine_edge,
@@ -22,8 +22,7 @@ from taut.structures.graphs.blocks import (
     push_edge,
     push_node,
 )
-from taut.structures.graphs.factors import Factors, factors_of
-from taut.structures.graphs.frozen import EXAMPLE
+from taut.structures.graphs.factors import Factors
 
 # positions in FactorState.count
 STEPS, UPDATES, VISITS = 0, 1, 2
@@ -31,6 +30,7 @@ STEPS, UPDATES, VISITS = 0, 1, 2
 RHO, PROGRESS, LENGTH, JOINED, GAINED, PENALISED, EARLIER = range(7)
 
 
+@by_reference
 class Rules(NamedTuple):
     """What does not change during a run."""
 
@@ -40,43 +40,46 @@ class Rules(NamedTuple):
     norm: float  # |B|^2 on directions that sum to zero is at most this
 
 
+@by_reference
 class Scratch(NamedTuple):
     """For one block at a time."""
 
-    theta: np.ndarray
-    d: np.ndarray  # a change of the block's marginals
-    c: np.ndarray  # of a basis
-    first: np.ndarray  # marginals of a table: rows
-    second: np.ndarray  # columns
-    sorted: np.ndarray  # of the members of a count factor
-    nodes: np.ndarray  # scores of all nodes of an example
-    edges: np.ndarray
+    theta: Vector
+    d: Vector  # a change of the block's marginals
+    c: Vector  # of a basis
+    first: Vector  # marginals of a table: rows
+    second: Vector  # columns
+    sorted: Integers  # of the members of a count factor
+    nodes: Vector  # scores of all nodes of an example
+    edges: Vector
 
 
+@by_reference
 class FactorState(NamedTuple):
-    w: np.ndarray
-    v: np.ndarray
-    lower: np.ndarray  # (dim,), or empty without bounds
-    upper: np.ndarray
-    node: np.ndarray  # marginals of all nodes, packed
-    edge: np.ndarray
-    chosen: np.ndarray  # of count factors
-    delta: np.ndarray  # messages
-    nu: np.ndarray  # multipliers, laid out like the messages
-    active: np.ndarray  # (edges,) the working set of GDMM, else empty
-    share: np.ndarray  # (n,) of DLPW: how much of w comes from an example, else empty
+    w: Vector
+    v: Vector
+    lower: Vector  # (dim,), or empty without bounds
+    upper: Vector
+    node: Vector  # marginals of all nodes, packed
+    edge: Vector
+    chosen: Vector  # of count factors
+    delta: Vector  # messages
+    nu: Vector  # multipliers, laid out like the messages
+    active: Flags  # (edges,) the working set of GDMM, else empty
+    share: Vector  # (n,) of DLPW: how much of w comes from an example, else empty
     sampler: Sampler
-    count: np.ndarray  # type: ignore[assignment]
-    total: np.ndarray
+    count: Integers  # type: ignore[assignment]
+    total: Vector
     scratch: Scratch
 
 
+@by_reference
 class View(NamedTuple):
-    """Everything that compiled code sees of a run; it goes there frozen, by reference."""
+    """Everything that compiled code sees of a run; it goes there by reference."""
 
     graph: GraphArrays
     factors: Factors
-    importance: np.ndarray  # (n,)
+    importance: Vector  # (n,)
     rules: Rules
     state: FactorState
 
@@ -148,18 +151,6 @@ def fill_uniform(factors: Factors, state: FactorState) -> None:
     state.chosen[:] = np.repeat(half / np.maximum(size, 1), size)
 
 
-# A run over no examples: what compiled code expects, whatever the graphs.
-_factors, _empty = factors_of(EXAMPLE), np.zeros(0)
-EMPTY = View(
-    EXAMPLE,
-    _factors,
-    _empty,
-    Rules(1.0, 0.0, 0, 1.0),
-    new_state(EXAMPLE, _factors, _empty, _empty, (_empty, _empty), new_sampler(Order.CYCLIC, 1, 0)),
-)
-view_of = thawed_as(EMPTY)
-
-
 # --- what follows from the marginals -------------------------------------------------------------
 
 
@@ -179,7 +170,6 @@ def move_edge(edges, number, n_v, d, amount, c, target):
 @compiled
 def add_features(view, node, edge, target):
     """target += C sum_i s_i Psi_i (truth_i - mu_i) for these marginals."""
-    view = view_of(view)
     graph, factors, scratch = view.graph, view.factors, view.state.scratch
     truth, d, C = graph.loss.truth, scratch.d, view.rules.C
     n_nodes = factors.node_at.size - 1
@@ -204,7 +194,6 @@ def add_features(view, node, edge, target):
 @compiled
 def write_violation(view, out):
     """out = B mu, laid out like the messages."""
-    view = view_of(view)
     factors, node, edge, chosen = view.factors, view.state.node, view.state.edge, view.state.chosen
     n_edges = factors.edge_at.size - 1
     for e in range(n_edges):
@@ -230,13 +219,13 @@ def write_violation(view, out):
             at += 2
 
 
-def rebuild(view: View, frozen: np.ndarray) -> None:
+def rebuild(view: View) -> None:
     """w and delta afresh from marginals and multipliers, without the rounding of many moves."""
     state = view.state
     state.v[:] = 0.0
-    add_features(frozen, state.node, state.edge, state.v)
+    add_features(view, state.node, state.edge, state.v)
     if state.lower.size:
         np.clip(state.v, state.lower, state.upper, out=state.w)
-    write_violation(frozen, state.delta)
+    write_violation(view, state.delta)
     np.divide(state.delta, state.total[RHO], out=state.delta)
     np.add(state.delta, state.nu, out=state.delta)

@@ -18,10 +18,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from taut._compile import FROZEN, INDEX, apart, compiled
+from taut._compile import compiled
 from taut.inference.counts import best_count, project_count
 from taut.inference.local_polytope import marginals_of_table, simplex_threshold
-from taut.solvers.factorwise.state import PROGRESS, RHO, STEPS, view_of
+from taut.solvers.factorwise.state import PROGRESS, RHO, STEPS
 from taut.solvers.sampling import draw, set_gap
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
@@ -114,10 +114,9 @@ def exact_step(gain, curvature, most):
     return gain / curvature
 
 
-@apart(FROZEN, INDEX)
+@compiled
 def visit_node(view, t):
     """One step on node t; returns the block's gap, weighted."""
-    view = view_of(view)
     graph, factors, rules, state = view.graph, view.factors, view.rules, view.state
     nodes, scratch, i = graph.nodes, state.scratch, factors.owner[t]
     at, end = factors.node_at[t], factors.node_at[t + 1]
@@ -184,10 +183,9 @@ def swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, 
         messages[n_u + other_from] -= step * per_rho
 
 
-@apart(FROZEN, INDEX)
+@compiled
 def visit_edge(view, e):
     """One step on edge e; returns the block's gap, weighted."""
-    view = view_of(view)
     factors, rules, state = view.factors, view.rules, view.state
     edges, scratch, number = view.graph.edges, state.scratch, factors.number[e]
     at, end = factors.edge_at[e], factors.edge_at[e + 1]
@@ -230,10 +228,9 @@ def visit_edge(view, e):
     return gap
 
 
-@apart(FROZEN, INDEX)
+@compiled
 def visit_count(view, f):
     """One step on count factor f; returns the block's gap, weighted."""
-    view = view_of(view)
     factors, state = view.factors, view.state
     scratch, rho = state.scratch, state.total[RHO]
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
@@ -273,8 +270,7 @@ def visit_count(view, f):
 @compiled
 def example_steps(view, n_steps):
     """Visit all blocks of one example after the other, until there were so many."""
-    whole = view_of(view)
-    graph, factors, state = whole.graph, whole.factors, whole.state
+    graph, factors, state = view.graph, view.factors, view.state
     sampler, count = state.sampler, state.count
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
@@ -293,8 +289,7 @@ def example_steps(view, n_steps):
 @compiled
 def drawn_steps(view, n_steps):
     """Visit any blocks, at random or by their gaps."""
-    whole = view_of(view)
-    factors, sampler, count = whole.factors, whole.state.sampler, whole.state.count
+    factors, sampler, count = view.factors, view.state.sampler, view.state.count
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
     for _ in range(n_steps):
         block = draw(
@@ -308,8 +303,3 @@ def drawn_steps(view, n_steps):
             gap = visit_count(view, block - n_nodes - n_edges)
         set_gap(sampler.tree, block, gap)
         count[STEPS] += 1
-
-
-def make_ready() -> None:
-    for function in (visit_node, visit_edge, visit_count):
-        function.make_ready()  # type: ignore[attr-defined]

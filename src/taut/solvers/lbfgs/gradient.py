@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import compiled, in_mode
+from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.accumulator import dense_accumulator
 from taut.problem import (
     add_corner,
@@ -32,7 +32,9 @@ MOST_NUMBERS = 2**24
 
 
 @compiled
-def add_expectations(problem, w, mu, first, last, amount, work, y, direct, value, loss):
+def add_expectations(
+    problem: Problem, w, mu, first, last, amount, work: Opaque, y, direct, value, loss
+):
     """direct += amount * sum of s_i Psi_i q_i; value and entropy (with loss) of every q_i."""
     for i in range(first, last):
         scores(problem, w, i, work)
@@ -45,9 +47,9 @@ def add_expectations(problem, w, mu, first, last, amount, work, y, direct, value
 
 
 @compiled
-def add_truths(problem, mu, amount, work, direct):
+def add_truths(problem: Problem, n, mu, amount, work: Opaque, direct):
     """direct += amount * sum of s_i Psi_i truth_i, from the dual that is at the truth."""
-    for i in range(problem.n):
+    for i in range(n):
         begin_change(problem, i, mu, 1.0, work)
         project(problem, i, work, amount * weight(problem, i), direct)
 
@@ -73,7 +75,7 @@ class Expectations:
         """amount * sum_i s_i Psi_i truth_i."""
         total, work = np.zeros(self.problem.dim), self.scratch[0][0]
         add = in_mode(add_truths, self.problem)
-        add(self.problem, self.mu, amount, work, dense_accumulator(total))
+        add(self.problem, self.problem.n, self.mu, amount, work, dense_accumulator(total))
         return total
 
     def run(self, w: np.ndarray, amount: float, nothing: bool = False) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from taut._compile import Integers, Labels, Opaque, Vector, by_reference
 from taut.accumulator import Accumulator, dense_accumulator
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order, Sampler, new_sampler
@@ -22,27 +23,28 @@ STEPS, ORACLE_CALLS, AVERAGED, VISITS = 0, 1, 2, 3
 LOWER, MEAN_LOSS = 0, 1
 
 
+@by_reference
 class State(NamedTuple):
-    w: np.ndarray
-    v: np.ndarray  # of mu; Pegasos computes it for certificates only
-    lower: np.ndarray  # (dim,), or empty without bounds
-    upper: np.ndarray
-    mu: Any  # the dual, as the problem keeps it
-    ell: np.ndarray  # (n,) loss of mu_i
-    mass: np.ndarray  # (n,) of squared slacks, or empty
-    visits: np.ndarray  # (n,) to each example; empty for Polyak
-    found: np.ndarray  # (dim,) sum over all visits of s_i a_i psi_i(y); likewise
+    w: Vector
+    v: Vector  # of mu; Pegasos computes it for certificates only
+    lower: Vector  # (dim,), or empty without bounds
+    upper: Vector
+    mu: Vector  # the dual, as the problem keeps it
+    ell: Vector  # (n,) loss of mu_i
+    mass: Vector  # (n,) of squared slacks, or empty
+    visits: Integers  # (n,) to each example; empty for Polyak
+    found: Vector  # (dim,) sum over all visits of s_i a_i psi_i(y); likewise
     sampler: Sampler
-    average: np.ndarray  # (dim,) of the iterates, or empty
-    mean_mass: np.ndarray  # (n,) average of ``mass`` over Polyak's iterates, or empty
-    count: np.ndarray  # type: ignore[assignment]
-    total: np.ndarray
+    average: Vector  # (dim,) of the iterates, or empty
+    mean_mass: Vector  # (n,) average of ``mass`` over Polyak's iterates, or empty
+    count: Integers  # type: ignore[assignment]
+    total: Vector
     delta: Accumulator  # psi_i of one labelling
     direct: Accumulator  # adds to v itself
     pull: Accumulator  # adds to found itself
-    work: Any
-    y: np.ndarray  # a labelling
-    truth: np.ndarray  # another
+    work: Opaque
+    y: Labels  # a labelling
+    truth: Labels  # another
 
 
 def cold_state(

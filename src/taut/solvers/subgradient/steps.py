@@ -32,7 +32,7 @@ unsmooth functionals; Bach (2015), Duality between subgradient and conditional g
 
 from typing import NamedTuple
 
-from taut._compile import both_modes, compiled
+from taut._compile import Problem, both_modes, by_reference, compiled
 from taut.accumulator import clear, squared_norm
 from taut.problem import (
     add_corner,
@@ -52,6 +52,7 @@ from taut.solvers.sampling import draw
 from taut.solvers.subgradient.state import AVERAGED, ORACLE_CALLS, STEPS, VISITS
 
 
+@by_reference
 class Rules(NamedTuple):
     """What the compiled steps of Pegasos need to know."""
 
@@ -62,7 +63,7 @@ class Rules(NamedTuple):
 
 
 @compiled
-def pegasos_steps(problem, state, rules, n_steps):
+def pegasos_steps(problem: Problem, state, rules, n_steps):
     """Visit ``n_steps`` examples, or as many more as complete a batch."""
     end = state.count[STEPS] + n_steps
     while state.count[STEPS] < end:
@@ -159,7 +160,7 @@ def move_block(problem, state, i, y, amount, step):
 
 
 @compiled
-def polyak_step(problem, state, C, gain, amounts, labels, label_at, whole):
+def polyak_step(problem: Problem, state, C, gain, amounts, labels, label_at, whole):
     """Move every block; ``gain`` is n (f(w) - lower), ``whole`` collects the direction."""
     for i in range(label_at.size):
         _prepare_change(problem, state, i, labels[label_at[i] :], amounts[i])
@@ -185,7 +186,7 @@ def _polyak_length(gain, curvature):
 
 
 @compiled
-def shrink_toward_truth(problem, state, rho, n_blocks):
+def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
     """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
     for i in range(n_blocks):
         true_label(problem, i, state.truth)

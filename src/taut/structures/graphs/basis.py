@@ -21,19 +21,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from taut._compile import Integers, Labels, Vector, by_reference
+
 UNARY = ("full", "binary")
 PAIRWISE = ("full", "symmetric", "potts", "associative")
 # Non-negative weights times non-negative edge features keep these supermodular.
 ATTRACTIVE = ("potts", "associative")
 
 
+@by_reference
 class Basis(NamedTuple):
     """Of all types: cell ``type * K + k``, or ``(type * K + k) * K + l``."""
 
-    pointer: np.ndarray  # (cells + 1,)
-    number: np.ndarray  # b
-    value: np.ndarray
-    size: np.ndarray  # (types,) number of b
+    pointer: Integers  # (cells + 1,)
+    number: Labels  # b
+    value: Vector
+    size: Labels  # (types,) number of b
 
 
 def unary_table(kind: Any, n_states: int, name: str) -> np.ndarray:

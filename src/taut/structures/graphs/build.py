@@ -92,7 +92,7 @@ def graph_problem(
     stop = np.cumsum(n_edges).astype(np.int64)
     edges = Edges(
         rows=as_rows(np.zeros((0, 0)) if edge_rows is None else edge_rows),
-        start=np.zeros(n, np.int64) if shared_edges else stop - n_edges,
+        start=np.zeros(n, np.int64) if shared_edges else stop - np.asarray(n_edges, np.int64),
         stop=np.full(n, len(ends)) if shared_edges else stop,
         ends=ends,
         type=_numbers(edge_type, len(ends)),
@@ -148,8 +148,8 @@ def _search(
         order=topology.order() if method is Method.MAX_SUM else np.zeros(0, np.int32),
         messages=np.zeros((int(start[-1]), 2, model.width)),
         message_start=start,
-        rounds=rounds,
-        accuracy=accuracy,
+        rounds=int(rounds),
+        accuracy=float(accuracy),
     )
 
 

@@ -18,18 +18,18 @@ from taut.structures.graphs.problem import GraphProblem
 
 class GraphByLP(GraphProblem):
     def argmax(problem, w, i, work, y):
-        graph, local, oracle = problem.arrays, work.arrays.local, work.arrays.oracle
+        graph, local, oracle = problem.arrays, work.local, work.oracle
         first, n, start, m = (int(size) for size in sizes(graph, i))
         states, ends = graph.nodes.states[first : first + n], graph.edges.ends[start : start + m]
         theta, pair = local.theta[:n], local.pair[:m]
         counts = counts_of(graph.counts, i)
         if counts and not problem.relaxed:
             value, y[:n] = best_allowed_labelling(theta, states, ends, pair, counts)
-            return value - find_truth_score(problem.frozen, i, work.frozen)
+            return value - find_truth_score(problem.arrays, i, work)
         value, node, edge = lp_relaxation(theta, states, ends, pair, counts)
         if problem.relaxed:
             image = y[: 2 * (n * problem.width + problem.n_edge_weights)].view(np.float64)
             write_image(graph.edges, states, start, n, m, node, edge, local.coefficient, image)
         else:
             value = round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
-        return value - find_truth_score(problem.frozen, i, work.frozen)
+        return value - find_truth_score(problem.arrays, i, work)

@@ -1,16 +1,10 @@
-"""What solvers ask of a graph problem, compiled once each and called through a pointer.
+"""What solvers ask of a graph problem; i is the example's number."""
 
-``graph`` and ``work`` come frozen (see :func:`taut._compile.freeze`); i is the example's number.
-Functions that compute no value return 0.
-"""
-
-import numba
 import numpy as np
 
-from taut._compile import FROZEN, INDEX, LABELS, NUMBER, VECTOR, apart, both_modes
-from taut.accumulator import add_scaled, dense_accumulator
+from taut._compile import both_modes, compiled
+from taut.accumulator import add_scaled
 from taut.inference.labelling import labelling_score
-from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import (
     add_difference,
     add_edges,
@@ -26,8 +20,6 @@ from taut.structures.graphs.kernels import (
     score_edges,
     score_nodes,
 )
-
-DELTA = numba.typeof(dense_accumulator(np.zeros(0)))
 
 
 @both_modes
@@ -47,34 +39,32 @@ def block_range(graph, i):
     )
 
 
-@apart(FROZEN, VECTOR, INDEX, FROZEN)
+@compiled
 def prepare_scores(graph, w, i, work):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     score_nodes(graph.nodes, w, first, n, local.coefficient, local.theta)
     score_edges(graph.edges, w, start, m, local.coefficient, local.pair)
-    return 0.0
 
 
-@apart(FROZEN, INDEX, FROZEN)
+@compiled
 def prepare_losses(graph, i, work):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, _, _ = sizes(graph, i)
     add_losses(graph.loss, graph.nodes.type, first, n, graph.loss.scale[i], local.theta)
-    return 0.0
 
 
-@apart(FROZEN, INDEX, FROZEN)
+@compiled
 def find_truth_score(graph, i, work):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     truth = graph.loss.truth[first:]
     return labelling_score(local.theta, graph.edges.ends[start:], local.pair, n, m, truth)
 
 
-@apart(FROZEN, VECTOR, INDEX, FROZEN, LABELS)
+@compiled
 def find_label_score(graph, w, i, work, y):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     _, n, start, m = sizes(graph, i)
     if graph.search.relaxed:
         at, end = block_range(graph, i)
@@ -83,17 +73,16 @@ def find_label_score(graph, w, i, work, y):
     return labelling_score(local.theta, graph.edges.ends[start:], local.pair, n, m, y)
 
 
-@apart(FROZEN, VECTOR, INDEX, FROZEN, VECTOR)
+@compiled
 def find_mean_score(graph, w, i, work, mu):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     at, end = block_range(graph, i)
     n = graph.pointer[i + 1] - graph.pointer[i]
     return image_score(mu[at:end], n, local.theta, w[graph.edges.weights_at :])
 
 
-@apart(FROZEN, INDEX, LABELS)
+@compiled
 def find_label_loss(graph, i, y):
-    graph = graph_of(graph)
     first, n, _, _ = sizes(graph, i)
     loss, types = graph.loss, graph.nodes.type
     if graph.search.relaxed:
@@ -103,26 +92,23 @@ def find_label_loss(graph, i, y):
     return loss.scale[i] * loss_of_states(loss, types, first, n, y)
 
 
-@apart(FROZEN, INDEX, LABELS, NUMBER, VECTOR)
+@compiled
 def add_labelling(graph, i, y, amount, change):
-    graph = graph_of(graph)
     _, n, start, m = sizes(graph, i)
     if graph.search.relaxed:
         at, end = block_range(graph, i)
         add_scaled(y[: 2 * (end - at)].view(np.float64), amount, change)
     else:
         add_label_image(graph.edges, start, n, m, y, amount, change)
-    return 0.0
 
 
-@apart(FROZEN, INDEX, FROZEN, NUMBER, DELTA)
+@compiled
 def project_change(graph, i, work, amount, delta):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, _, _ = sizes(graph, i)
     edges, at = graph.edges, n * graph.nodes.width
     push_nodes(graph.nodes, first, n, local.change, amount, local.coefficient, delta)
     push_sums(local.change[at : at + edges.n_weights], edges.weights_at, amount, delta)
-    return 0.0
 
 
 @both_modes
@@ -135,9 +121,9 @@ def find_truth_sums(graph, i, local):
         add_edges(graph.edges, start, m, graph.loss.truth[first:], 1.0, local.truth_sums)
 
 
-@apart(FROZEN, VECTOR, INDEX, FROZEN, LABELS)
+@compiled
 def find_margin(graph, w, i, work, y):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     nodes, edges, truth = graph.nodes, graph.edges, graph.loss.truth[first:]
     if graph.search.relaxed:
@@ -149,10 +135,10 @@ def find_margin(graph, w, i, work, y):
     return margin_of_states(nodes, edges, first, start, n, m, truth, w, local, y)
 
 
-@apart(FROZEN, INDEX, FROZEN, LABELS, NUMBER)
+@compiled
 def add_shift(graph, i, work, y, amount):
     """The shifts of a visit are added up: their labellings share most of their features."""
-    graph, pending = graph_of(graph), work_of(work).local.pending
+    pending = work.local.pending
     first, n, start, m = sizes(graph, i)
     if graph.search.relaxed:
         # What each takes from the truth cancels in the sum.
@@ -161,12 +147,11 @@ def add_shift(graph, i, work, y, amount):
     else:
         truth = graph.loss.truth[first:]
         add_difference(graph.edges, start, n, m, truth, y, amount, pending)
-    return 0.0
 
 
-@apart(FROZEN, INDEX, FROZEN, NUMBER, VECTOR, DELTA)
+@compiled
 def make_shifts(graph, i, work, scale, mu, delta):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, _, _ = sizes(graph, i)
     at, end = block_range(graph, i)
     edges, pending = graph.edges, local.pending[: end - at]
@@ -174,12 +159,10 @@ def make_shifts(graph, i, work, scale, mu, delta):
     push_sums(pending[n * graph.nodes.width :], edges.weights_at, -scale, delta)
     add_scaled(pending, 1.0, mu[at:end])
     pending[:] = 0.0
-    return 0.0
 
 
-@apart(FROZEN, INDEX, LABELS)
+@compiled
 def write_truth(graph, i, y):
-    graph = graph_of(graph)
     first, n, start, m = sizes(graph, i)
     truth = graph.loss.truth[first:]
     if graph.search.relaxed:
@@ -190,26 +173,3 @@ def write_truth(graph, i, y):
     else:
         for t in range(n):
             y[t] = truth[t]
-    return 0.0
-
-
-ALL = (
-    prepare_scores,
-    prepare_losses,
-    find_truth_score,
-    find_label_score,
-    find_mean_score,
-    find_label_loss,
-    add_labelling,
-    project_change,
-    find_margin,
-    add_shift,
-    make_shifts,
-    write_truth,
-)
-
-
-def make_all_ready() -> None:
-    """Every run with an oracle, and every prediction, needs all of these."""
-    for function in ALL:
-        function.make_ready()

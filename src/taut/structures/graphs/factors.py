@@ -11,29 +11,31 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Integers, LabelMatrix, Labels, Vector, by_reference
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.rows import squared_norms
 
 
+@by_reference
 class Factors(NamedTuple):
-    owner: np.ndarray  # (blocks,) the example of a block
-    node_at: np.ndarray  # (n_nodes + 1,) where the marginals of a node begin
-    edge_at: np.ndarray  # (n_edges + 1,)
-    count_at: np.ndarray  # (n_counts + 1,)
-    message_at: np.ndarray  # (n_edges + n_counts + 1,) where the messages of a factor begin
-    number: np.ndarray  # (n_edges,) which edge of the arrays it is; examples may share theirs
-    ends: np.ndarray  # (n_edges, 2) its nodes, counted over all examples
-    edge_start: np.ndarray  # (n + 1,) edges of example i
-    member: np.ndarray  # of count factors: nodes, counted over all examples
-    low: np.ndarray  # (n_counts,)
-    high: np.ndarray
-    count_start: np.ndarray  # (n + 1,) count factors of example i
-    sender_start: np.ndarray  # (n_nodes + 1,) the factors of node t ...
-    sender_at: np.ndarray  # ... send it messages that begin here
-    row_norm: np.ndarray  # (rows,) squared norm of a node's features, with the bias
-    edge_norm: np.ndarray  # (edges,) squared norm of an edge's features
-    node_spread: np.ndarray  # (node types,) largest |U d|^2 / |d|^2 for d that sum to zero
-    edge_spread: np.ndarray  # (edge types,)
+    owner: Labels  # (blocks,) the example of a block
+    node_at: Integers  # (n_nodes + 1,) where the marginals of a node begin
+    edge_at: Integers  # (n_edges + 1,)
+    count_at: Integers  # (n_counts + 1,)
+    message_at: Integers  # (n_edges + n_counts + 1,) where the messages of a factor begin
+    number: Labels  # (n_edges,) which edge of the arrays it is; examples may share theirs
+    ends: LabelMatrix  # (n_edges, 2) its nodes, counted over all examples
+    edge_start: Integers  # (n + 1,) edges of example i
+    member: Labels  # of count factors: nodes, counted over all examples
+    low: Labels  # (n_counts,)
+    high: Labels
+    count_start: Integers  # (n + 1,) count factors of example i
+    sender_start: Integers  # (n_nodes + 1,) the factors of node t ...
+    sender_at: Integers  # ... send it messages that begin here
+    row_norm: Vector  # (rows,) squared norm of a node's features, with the bias
+    edge_norm: Vector  # (edges,) squared norm of an edge's features
+    node_spread: Vector  # (node types,) largest |U d|^2 / |d|^2 for d that sum to zero
+    edge_spread: Vector  # (edge types,)
 
     @property
     def sizes(factors) -> tuple[int, int, int]:

@@ -5,14 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Integers, Problem, Vector, by_reference
 from taut.inference.methods import Method
 from taut.structures.graphs.arrays import GraphArrays
 
 
+@by_reference
 class GraphFields(NamedTuple):
-    frozen: np.ndarray  # the address of every array: see taut._compile.freeze
-    pointer: np.ndarray  # (n + 1,) nodes of example i
-    importance: np.ndarray  # (n,) sample weights
+    arrays: GraphArrays
+    oracle: Problem  # finds the best labelling: see ``oracle``
+    pointer: Integers  # (n + 1,) nodes of example i
+    importance: Vector  # (n,) sample weights
     width: int  # the largest number of states
     n_edge_weights: int
     method: int  # of inference
@@ -22,9 +25,7 @@ class GraphFields(NamedTuple):
 
 
 class DescribedGraphs(GraphFields):
-    """``arrays`` holds what ``frozen`` points to."""
-
-    arrays: GraphArrays
+    __slots__ = ()
 
     @property
     def n_states(problem) -> int | None:

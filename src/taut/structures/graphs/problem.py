@@ -17,15 +17,14 @@ local polytope, and what solvers carry about as integers are the bits of its ima
 changes for them. Chains and single nodes have a type of their own, ``pairwise``, for speed; a test
 trains both on the same chains.
 
-Solvers see few fields; the arrays themselves (``arrays``) reach compiled code by reference, and the
-arithmetic (``compute``) is compiled once, whatever the solver.
+The arithmetic is in ``compute``; inference is asked for through ``oracle``, so that only the method
+that a problem uses is compiled.
 """
 
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
-from taut._compile import freeze
 from taut.accumulator import Accumulator, add_scaled, dense_accumulator, new_accumulator
 from taut.inference.methods import Method
 from taut.problem import label_value
@@ -38,7 +37,6 @@ from taut.structures.graphs.compute import (
     find_margin,
     find_mean_score,
     find_truth_score,
-    make_all_ready,
     make_shifts,
     prepare_losses,
     prepare_scores,
@@ -46,9 +44,8 @@ from taut.structures.graphs.compute import (
     write_truth,
 )
 from taut.structures.graphs.fields import DescribedGraphs
-from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import fill_truth
-from taut.structures.graphs.oracle import best_labelling, make_method_ready
+from taut.structures.graphs.oracle import best_labelling, oracle_of
 from taut.structures.graphs.rescaled import GraphSearch, new_graph_search, rescaled_labelling
 from taut.structures.graphs.sums import (
     GraphSums,
@@ -61,46 +58,27 @@ from taut.structures.graphs.sums import (
 from taut.structures.graphs.work import WorkArrays, new_work_arrays
 
 
-class WorkFields(NamedTuple):
-    frozen: np.ndarray
-    change: np.ndarray  # the change d of a dual block, laid out like it
-    visit: np.ndarray  # (1,)
-
-
-class Work(WorkFields):
-    """Scratch memory of one thread; ``arrays`` holds what ``frozen`` points to."""
-
-    arrays: WorkArrays
-
-    def __reduce__(self) -> tuple:
-        return type(None), ()  # addresses mean nothing elsewhere, and scratch is made anew
-
-
 class GraphProblem(DescribedGraphs):
-    def __reduce__(problem) -> tuple:
-        return type(problem).of, (problem.arrays, problem.importance)
-
-    def _replace(problem, **fields):
-        raise TypeError("the arrays of a graph problem are frozen; build another one")
+    __slots__ = ()
 
     # --- what a solver calls; see taut.problem for the contracts -------------------------------
 
     def scores(problem, w, i, work):
-        prepare_scores(problem.frozen, w, np.int64(i), work.frozen)
+        prepare_scores(problem.arrays, w, i, work)
 
     def add_loss(problem, i, work):
-        prepare_losses(problem.frozen, np.int64(i), work.frozen)
+        prepare_losses(problem.arrays, i, work)
 
     def argmax(problem, w, i, work, y):
-        best = best_labelling(problem.method, problem.frozen, np.int64(i), work.frozen, y)
-        return best - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+        best = best_labelling(problem.oracle, problem.arrays, i, work, y)
+        return best - find_truth_score(problem.arrays, i, work)
 
     def rescaled_argmax(problem, w, i, work, search, y):
-        rescaled_labelling(problem.frozen, np.int64(i), work.frozen, search, y)
+        rescaled_labelling(problem.arrays, i, work, search, y)
 
     def expected(problem, w, i, work, sums, sharpness, image):
-        log_z = find_expectation(problem.frozen, np.int64(i), work.frozen, sums, sharpness, image)
-        return log_z / sharpness - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+        log_z = find_expectation(problem.arrays, i, work, sums, sharpness, image)
+        return log_z / sharpness - find_truth_score(problem.arrays, i, work)
 
     def attained(problem, w, i, work, y, bound):
         if problem.relaxed:
@@ -108,35 +86,38 @@ class GraphProblem(DescribedGraphs):
         return bound
 
     def label_value(problem, w, i, work, y):
-        value = find_label_score(problem.frozen, w, np.int64(i), work.frozen, y)
-        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+        value = find_label_score(problem.arrays, w, i, work, y)
+        return value - find_truth_score(problem.arrays, i, work)
 
     def block_value(problem, w, i, work, mu):
-        value = find_mean_score(problem.frozen, w, np.int64(i), work.frozen, mu)
-        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+        value = find_mean_score(problem.arrays, w, i, work, mu)
+        return value - find_truth_score(problem.arrays, i, work)
 
     def image_value(problem, w, i, work, image):
-        value = find_image_score(problem.frozen, w, np.int64(i), work.frozen, image)
-        return value - find_truth_score(problem.frozen, np.int64(i), work.frozen)
+        value = find_image_score(problem.arrays, w, i, work, image)
+        return value - find_truth_score(problem.arrays, i, work)
 
     def label_loss(problem, i, y):
-        return find_label_loss(problem.frozen, np.int64(i), y)
+        return find_label_loss(problem.arrays, i, y)
 
     def image_loss(problem, i, image):
-        return find_image_loss(problem.frozen, np.int64(i), image)
+        return find_image_loss(problem.arrays, i, image)
 
     def image_size(problem, i):
         nodes = problem.pointer[i + 1] - problem.pointer[i]
         return nodes * problem.width + problem.n_edge_weights
 
     def true_image(problem, i, image):
-        write_true_image(problem.frozen, np.int64(i), image)
+        write_true_image(problem.arrays, i, image)
+
+    def add_marginals(problem, i, image, amount, work):
+        add_scaled(image, amount, work.local.change)
 
     def begin_change(problem, i, mu, keep, work):
         at = problem.pointer[i] * problem.width + i * problem.n_edge_weights
         nodes = problem.pointer[i + 1] - problem.pointer[i]
         size = nodes * problem.width + problem.n_edge_weights
-        block, change = mu[at : at + size], work.change
+        block, change = mu[at : at + size], work.local.change
         if keep == 0.0:
             for j in range(size):
                 change[j] = 0.0
@@ -145,28 +126,28 @@ class GraphProblem(DescribedGraphs):
                 change[j] = keep * block[j]
 
     def add_corner(problem, i, y, amount, work):
-        add_labelling(problem.frozen, np.int64(i), y, amount, work.change)
+        add_labelling(problem.arrays, i, y, amount, work.local.change)
 
     def project(problem, i, work, amount, delta):
-        project_change(problem.frozen, np.int64(i), work.frozen, amount, delta)
+        project_change(problem.arrays, i, work, amount, delta)
 
     def advance(problem, i, mu, step, work):
         at = problem.pointer[i] * problem.width + i * problem.n_edge_weights
         nodes = problem.pointer[i + 1] - problem.pointer[i]
         size = nodes * problem.width + problem.n_edge_weights
-        add_scaled(work.change[:size], step, mu[at : at + size])
+        add_scaled(work.local.change[:size], step, mu[at : at + size])
 
     def begin_margins(problem, i, work):
-        work.visit[0] += 1
+        work.local.visit[0] += 1
 
     def margin(problem, w, i, y, work):
-        return find_margin(problem.frozen, w, np.int64(i), work.frozen, y)
+        return find_margin(problem.arrays, w, i, work, y)
 
     def shift(problem, i, y, amount, scale, mu, delta, work):
-        add_shift(problem.frozen, np.int64(i), work.frozen, y, amount)
+        add_shift(problem.arrays, i, work, y, amount)
 
     def finish_shifts(problem, i, scale, mu, delta, work):
-        make_shifts(problem.frozen, np.int64(i), work.frozen, scale, mu, delta)
+        make_shifts(problem.arrays, i, work, scale, mu, delta)
 
     def length(problem, i):
         nodes = problem.pointer[i + 1] - problem.pointer[i]
@@ -175,7 +156,7 @@ class GraphProblem(DescribedGraphs):
         return nodes
 
     def true_label(problem, i, y):
-        write_truth(problem.frozen, np.int64(i), y)
+        write_truth(problem.arrays, i, y)
 
     def forget(problem, i, y):
         pass
@@ -188,8 +169,9 @@ class GraphProblem(DescribedGraphs):
     @classmethod
     def of(cls, arrays: GraphArrays, importance: np.ndarray) -> Self:
         edges = arrays.edges
-        problem = cls(
-            frozen=freeze(arrays, graph_of),
+        return cls(
+            arrays=arrays,
+            oracle=oracle_of(arrays.search.method),
             pointer=arrays.pointer,
             importance=importance,
             width=arrays.nodes.width,
@@ -199,8 +181,6 @@ class GraphProblem(DescribedGraphs):
             n=len(arrays.pointer) - 1,
             dim=edges.weights_at + edges.n_weights,
         )
-        problem.arrays = arrays
-        return problem
 
     def clamped(problem, known: np.ndarray) -> Self:
         """The same examples; sums are limited to labellings that agree with the known labels."""
@@ -215,23 +195,20 @@ class GraphProblem(DescribedGraphs):
     def is_compiled(problem) -> bool:
         return problem.method != Method.LP
 
+    def dual_size(problem, n: int) -> int:
+        """How many numbers the marginals of the first n examples are."""
+        return int(problem.pointer[n] * problem.width + n * problem.n_edge_weights)
+
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth; message passing starts afresh."""
-        make_all_ready()  # kernels write truths before there is any work
         arrays = problem.arrays
         arrays.search.messages[:] = 0.0
-        blocks = problem.pointer[-1] * problem.width + problem.n * problem.n_edge_weights
-        mu = np.zeros(int(blocks))
+        mu = np.zeros(problem.dual_size(problem.n))
         fill_truth(arrays.edges, arrays.pointer, arrays.loss.truth, mu)
         return mu
 
-    def new_work(problem) -> Work:
-        arrays = new_work_arrays(problem.arrays, problem.most_nodes, problem.most_edges)
-        make_all_ready()
-        make_method_ready(problem.method)
-        work = Work(freeze(arrays, work_of), arrays.local.change, arrays.local.visit)
-        work.arrays = arrays
-        return work
+    def new_work(problem) -> WorkArrays:
+        return new_work_arrays(problem.arrays, problem.most_nodes, problem.most_edges)
 
     def new_sums(problem) -> GraphSums:
         return new_graph_sums(problem)
@@ -252,7 +229,7 @@ class GraphProblem(DescribedGraphs):
         work, edges = problem.new_work(), problem.arrays.edges
         problem.scores(w, i, work)
         problem.argmax(w, i, work, np.zeros(problem.longest, np.int32))
-        oracle = work.arrays.oracle
+        oracle = work.oracle
         e = int(max(oracle.cut.edge[0], oracle.expansion.edge[0]))  # -1 in the one not used
         if e < 0:
             return ValueError(f"the scores of graph {i} are not numbers; look at weights and data")

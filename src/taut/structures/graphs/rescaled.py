@@ -7,10 +7,9 @@ whatever they cost. There is no other: cuts and relaxations maximise sums, not p
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-from taut._compile import FROZEN, INDEX, LABELS, apart, both_modes, compiled
+from taut._compile import IntegerMatrix, Matrix, both_modes, by_reference, compiled
 from taut.inference.methods import Method
 from taut.inference.rescaled_exhaustive import (
     RescaledExhaustiveWork,
@@ -25,35 +24,24 @@ from taut.inference.rescaled_forest import (
     rescaled_max_sum,
 )
 from taut.structures.graphs.compute import sizes
-from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import add_losses
 from taut.structures.loss_levels import check_memory, no_levels, whole_levels
 
 
+@by_reference
 class GraphSearch(NamedTuple):
     """What the oracle needs beyond the problem and its work."""
 
     tries_all: bool
-    level: np.ndarray  # (n_nodes, K) loss of every state in units; not read where all are tried
-    loss: np.ndarray  # (most nodes, K) losses of the example at hand
+    level: IntegerMatrix  # (n_nodes, K) loss of every state in units; not read where all are tried
+    loss: Matrix  # (most nodes, K) losses of the example at hand
     forest: RescaledForestWork
     exhaustive: RescaledExhaustiveWork
 
 
-SEARCH = numba.typeof(
-    GraphSearch(
-        True,
-        np.zeros((0, 0), np.int64),
-        np.zeros((0, 0)),
-        new_rescaled_forest_work(0, 0, 0, 0),
-        new_rescaled_exhaustive_work(0, 0),
-    )
-)
-
-
-@apart(FROZEN, INDEX, FROZEN, SEARCH, LABELS)
+@compiled
 def rescaled_by_max_sum(graph, i, work, search, y):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     states, ends = graph.nodes.states[first:], graph.edges.ends[start:]
     order, level, truth = graph.search.order[start:], search.level[first:], graph.loss.truth[first:]
@@ -62,9 +50,9 @@ def rescaled_by_max_sum(graph, i, work, search, y):
     )
 
 
-@apart(FROZEN, INDEX, FROZEN, SEARCH, LABELS)
+@compiled
 def rescaled_by_trying_all(graph, i, work, search, y):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     states, ends = graph.nodes.states[first:], graph.edges.ends[start:]
     loss, truth = search.loss, graph.loss.truth[first:]
@@ -109,7 +97,6 @@ def new_graph_search(problem: Any) -> GraphSearch:
         )
     nodes, edges = problem.most_nodes, problem.most_edges
     if method is Method.EXHAUSTIVE or nodes <= 1:
-        rescaled_by_trying_all.make_ready()
         return GraphSearch(
             tries_all=True,
             level=np.zeros((0, problem.width), np.int64),
@@ -118,7 +105,6 @@ def new_graph_search(problem: Any) -> GraphSearch:
             exhaustive=new_rescaled_exhaustive_work(nodes, edges),
         )
     level = _node_levels(problem)
-    rescaled_by_max_sum.make_ready()
     return GraphSearch(
         tries_all=False,
         level=level,

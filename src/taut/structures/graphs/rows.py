@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut._compile import compiled
+from taut._compile import Integers, Labels, Matrix, Vector, by_reference, compiled
 from taut.accumulator import DENSE, add_scaled, push
 from taut.structures.features import dot
 
 
+@by_reference
 class Rows(NamedTuple):
-    dense: np.ndarray  # (rows, features), or (0, 0)
-    indptr: np.ndarray  # of a CSR matrix; (1,) if dense
-    indices: np.ndarray
-    data: np.ndarray
+    dense: Matrix  # (rows, features), or (0, 0)
+    indptr: Integers  # of a CSR matrix; (1,) if dense
+    indices: Labels
+    data: Vector
     n_features: int
     n_rows: int
 

@@ -7,13 +7,11 @@ infinity.
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-from taut._compile import FROZEN, INDEX, NUMBER, VECTOR, apart, compiled
+from taut._compile import Cube, Labels, Matrix, by_reference, compiled
 from taut.inference.sum_product import SumProductWork, new_sum_product_work, sum_product
 from taut.structures.graphs.compute import block_range, sizes
-from taut.structures.graphs.frozen import graph_of, work_of
 from taut.structures.graphs.kernels import (
     add_label_image,
     image_score,
@@ -23,14 +21,15 @@ from taut.structures.graphs.kernels import (
 from taut.structures.graphs.method import Topology
 
 
+@by_reference
 class GraphSums(NamedTuple):
     """What the oracle needs beyond the problem and its work."""
 
-    order: np.ndarray  # (n_edges,) of all forests
-    theta: np.ndarray  # (most nodes, K) scores, sharpened
-    pair: np.ndarray  # (most edges, K, K)
-    node: np.ndarray  # (most nodes, K) marginals
-    edge: np.ndarray  # (most edges, K, K)
+    order: Labels  # (n_edges,) of all forests
+    theta: Matrix  # (most nodes, K) scores, sharpened
+    pair: Cube  # (most edges, K, K)
+    node: Matrix  # (most nodes, K) marginals
+    edge: Cube  # (most edges, K, K)
     work: SumProductWork
 
 
@@ -43,9 +42,6 @@ def _graph_sums(order: np.ndarray, nodes: int, edges: int, n_states: int) -> Gra
         np.zeros((edges, n_states, n_states)),
         new_sum_product_work(nodes, n_states),
     )
-
-
-SUMS = numba.typeof(_graph_sums(np.zeros(0, np.int32), 0, 0, 0))
 
 
 @compiled
@@ -64,10 +60,10 @@ def limit(known, truth, states, n, theta):
                     theta[t, k] = -np.inf
 
 
-@apart(FROZEN, INDEX, FROZEN, SUMS, NUMBER, VECTOR)
+@compiled
 def find_expectation(graph, i, work, sums, sharpness, image):
     """Write the image of the marginals; returns log Z of the sharpened scores."""
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     first, n, start, m = sizes(graph, i)
     states, ends, order = graph.nodes.states[first:], graph.edges.ends[start:], sums.order[start:]
     theta, pair = sums.theta[:n], sums.pair[:m]
@@ -83,32 +79,26 @@ def find_expectation(graph, i, work, sums, sharpness, image):
     return log_z
 
 
-@apart(FROZEN, VECTOR, INDEX, FROZEN, VECTOR)
+@compiled
 def find_image_score(graph, w, i, work, image):
-    graph, local = graph_of(graph), work_of(work).local
+    local = work.local
     at, end = block_range(graph, i)
     n = graph.pointer[i + 1] - graph.pointer[i]
     return image_score(image[: end - at], n, local.theta, w[graph.edges.weights_at :])
 
 
-@apart(FROZEN, INDEX, VECTOR)
+@compiled
 def find_image_loss(graph, i, image):
-    graph = graph_of(graph)
     first, n, _, _ = sizes(graph, i)
     return graph.loss.scale[i] * loss_of_image(graph.loss, graph.nodes.type, first, n, image)
 
 
-@apart(FROZEN, INDEX, VECTOR)
+@compiled
 def write_true_image(graph, i, image):
-    graph = graph_of(graph)
     first, n, start, m = sizes(graph, i)
     at, end = block_range(graph, i)
     image[: end - at] = 0.0
     add_label_image(graph.edges, start, n, m, graph.loss.truth[first:], 1.0, image)
-    return 0.0
-
-
-ALL = find_expectation, find_image_score, find_image_loss, write_true_image
 
 
 def new_graph_sums(problem: Any) -> GraphSums:
@@ -121,8 +111,6 @@ def new_graph_sums(problem: Any) -> GraphSums:
     order = problem.arrays.search.order
     if order.size == 0:  # max-sum is not what finds the best labelling
         order = _forest_order(problem)
-    for function in ALL:
-        function.make_ready()
     return _graph_sums(order, problem.most_nodes, problem.most_edges, problem.width)
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Cube, Integers, Matrix, Vector, by_reference
 from taut.inference.exhaustive import ExhaustiveWork, new_exhaustive_work
 from taut.inference.expansion import ExpansionWork, new_expansion_work
 from taut.inference.graph_cut import CutWork, new_cut_work
@@ -15,26 +16,28 @@ from taut.inference.rounding import RoundingWork, new_rounding_work
 from taut.structures.graphs.arrays import GraphArrays
 
 
+@by_reference
 class Local(NamedTuple):
     """All but inference."""
 
-    theta: np.ndarray  # (most nodes, K) node scores
-    pair: np.ndarray  # (most edges, K, K) edge scores
-    coefficient: np.ndarray  # of a basis
-    change: np.ndarray  # the change d of a dual block, laid out like it
-    pending: np.ndarray  # shifts of a visit, laid out like a dual block; zero between visits
-    truth_sums: np.ndarray  # edge part of the truth's image
-    truth_of: np.ndarray  # (1,) of which example it is
-    known_node: np.ndarray  # visit in which theta[t] was computed by ``margin``
-    known_edge: np.ndarray
-    visit: np.ndarray  # (1,)
+    theta: Matrix  # (most nodes, K) node scores
+    pair: Cube  # (most edges, K, K) edge scores
+    coefficient: Vector  # of a basis
+    change: Vector  # the change d of a dual block, laid out like it
+    pending: Vector  # shifts of a visit, laid out like a dual block; zero between visits
+    truth_sums: Vector  # edge part of the truth's image
+    truth_of: Integers  # (1,) of which example it is
+    known_node: Integers  # visit in which theta[t] was computed by ``margin``
+    known_edge: Integers
+    visit: Integers  # (1,)
 
 
+@by_reference
 class OracleWork(NamedTuple):
     """Of every inference method; empty for those that are not used."""
 
-    node: np.ndarray  # (nodes, K) marginals
-    edge: np.ndarray  # (edges, K, K)
+    node: Matrix  # (nodes, K) marginals
+    edge: Cube  # (edges, K, K)
     max_sum: MaxSumWork
     exhaustive: ExhaustiveWork
     cut: CutWork
@@ -44,9 +47,13 @@ class OracleWork(NamedTuple):
     rounding: RoundingWork
 
 
+@by_reference
 class WorkArrays(NamedTuple):
     local: Local
     oracle: OracleWork
+
+    def __reduce__(self) -> tuple:
+        return type(None), ()  # scratch is made anew
 
 
 def new_work_arrays(arrays: GraphArrays, nodes: int, edges: int) -> WorkArrays:

@@ -1,0 +1,87 @@
+"""Functions that Python calls: numba's dispatcher, with code from a unit instead of numba's own.
+
+A dispatcher finds the types of a call's arguments and runs the machine code for them. Types that
+make no difference to that code are made one first: any integer is an ``int64``, a read-only array
+is an array, and a parameter annotated ``Problem`` or ``Opaque`` is just that, whatever the class.
+"""
+
+import ctypes
+from typing import Any, get_type_hints
+
+import numba
+from numba import _dynfunc
+from numba.core import lowering, types
+from numba.core.registry import CPUDispatcher
+
+from taut._compile import cache, linking
+from taut._compile.ops import table_of
+from taut._compile.references import OPAQUE, PROBLEM
+
+OPTIONS = {"nopython": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
+
+
+class Entry(CPUDispatcher):
+    """A function for Python to call; compiled code calls its helper instead."""
+
+    def __init__(self, function: Any, **options: Any):
+        super().__init__(function, targetoptions=dict(OPTIONS))
+        self.helper = numba.njit(**linking.HELPER, **options)(function)
+        hints = get_type_hints(function, include_extras=True)
+        kinds = {("problem",): PROBLEM, ("opaque",): OPAQUE}
+        self.hidden = [
+            kinds.get(getattr(hints.get(name), "__metadata__", None))
+            for name in self.__signature_names__()
+        ]
+        self.units: dict[tuple, Any] = {}
+
+    def __signature_names__(self) -> list[str]:
+        code = self.py_func.__code__
+        return list(code.co_varnames[: code.co_argcount])
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.helper.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.helper.get_overload(sig)
+
+    def compile(self, sig: Any) -> Any:
+        given = tuple(sig)
+        kinds = tuple(map(_plain, given, self.hidden))
+        where = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        with linking.compiling():
+            if kinds not in self.units:
+                text = f"{where}{kinds}"
+                unit = cache.unit(text, self.py_func, lambda: self._compile(where, kinds))
+                self.units[kinds] = unit, self._callable(unit)
+            unit, call = self.units[kinds]
+            for kind, hidden in zip(given, self.hidden, strict=True):
+                if hidden is PROBLEM:
+                    table_of(kind.instance_class).provide(unit.uses, where)
+            self._insert([kind._code for kind in given], call, False)
+        return call
+
+    def _compile(self, where: str, kinds: tuple) -> tuple[bytes, set[str]]:
+        made = linking.translated(self.helper, kinds)
+        if made.environment.consts:
+            raise TypeError(f"{where} needs Python objects: {made.environment.consts}")
+        return linking.linked(where, {"inner": made}, called_from_python="inner")
+
+    def _callable(self, unit: Any) -> Any:
+        """A built-in function that runs the unit."""
+        environment = lowering.Environment(self.py_func.__globals__)
+        ctypes.c_void_p.from_address(unit.variable("environment")).value = id(environment)
+        name = self.py_func.__name__
+        module = types  # only its name is asked for
+        return _dynfunc.make_function(
+            module, name, self.py_func.__doc__ or "", unit.function("call"), environment, (unit,)
+        )
+
+
+def _plain(kind: Any, hidden: Any) -> Any:
+    if hidden is not None:
+        return hidden
+    if isinstance(kind, types.Array) and not kind.mutable:
+        return kind.copy(readonly=False)
+    if isinstance(kind, types.Integer) and not isinstance(kind, types.Boolean):
+        return types.int64 if kind != types.uint64 else kind
+    return types.float64 if isinstance(kind, types.Float) else kind

@@ -1,0 +1,193 @@
+"""Functions that other compiled code calls stay in LLVM's language; a *unit* is linked once.
+
+numba compiles every function to machine code of its own, and again as a part of every function that
+calls it, directly or not. Here what is called from compiled code, a *helper*, is only translated
+(numba's front end: parsing, typing, lowering). A unit, which is one function that Python calls or
+the functions of one problem, links all helpers it needs, and is optimised and emitted once.
+
+This is the one file that leans on numba's inside: how a library of code is finished, and which
+passes its pipeline has. ``TAUT_PLAIN_NUMBA=1`` does without it (see :mod:`taut._compile.marks`).
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from numba import _dynfunc
+from numba.core import codegen, compiler, compiler_machinery, typed_passes
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+# Passes for what kernels do not use: closures, lists, object mode, array expressions, parallel
+# loops.
+NOT_NEEDED = {
+    "WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables",
+    "FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "DeadBranchPrune",
+    "InlineOverloads", "AnnotateTypes", "NoPythonSupportedFeatureValidation", "NopythonRewrites",
+    "DumpParforDiagnostics", "RewriteSemanticConstants", "RewriteDynamicRaises",
+}  # fmt: skip
+
+
+class HelperLibrary(codegen.JITCodeLibrary):
+    """One function, translated: what :func:`linked` puts together."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.uses: set[str] = set()  # functions called through a problem's table
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        return self._final_module
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # it has no machine code
+
+
+@compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class HelperLowering(typed_passes.NativeLowering):
+    _name = "taut_helper_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        state.library.finalize()
+        made = state["cr"]
+        # numba finds a function to call by an object that stands for its machine code.
+        name = made.fndesc.qualname.split(".")[-1]
+        stand_in = _dynfunc.make_function(
+            made.fndesc.lookup_module(), name, "", 0, made.env, (state.library,)
+        )
+        state.targetctx.insert_user_function(stand_in, made.fndesc, [state.library])
+        state["cr"] = compiler._LowerResult(
+            made.fndesc, made.call_helper, cfunc=stand_in, env=made.env
+        )
+        return True
+
+
+class HelperCompiler(compiler.CompilerBase):
+    def define_pipelines(self) -> list:
+        whole = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager = compiler_machinery.PassManager("taut")
+        manager.passes = [
+            (HelperLowering, "lowering") if step[0] is typed_passes.NativeLowering else step
+            for step in whole.passes
+            if step[0].__name__ not in NOT_NEEDED
+        ]
+        manager.finalize()
+        return [manager]
+
+
+HELPER: dict[str, Any] = {
+    "_nrt": False,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": HelperCompiler,
+}
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Without garbage collection, which would walk millions of the compiler's objects in vain."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with global_compiler_lock:
+            yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def translated(function: Any, kinds: tuple, result: Any = None) -> Any:
+    """numba's result for a helper of these argument types."""
+    function.compile(kinds if result is None else numba.core.typing.signature(result, *kinds))
+    return function.overloads[kinds]
+
+
+def linked(name: str, members: dict[str, Any], called_from_python: str = "") -> tuple[bytes, set]:
+    """Machine code of these translated functions under these names, as an object file.
+
+    Also returns which functions it calls through problems' tables. One of them can be made callable
+    from Python: as ``call``, with its numba environment, an object that Python must provide, as
+    ``environment``.
+    """
+    context = cpu_target.target_context
+    library = HelperLibrary(context.codegen(), name)
+    names = {}
+    for symbol, made in members.items():
+        names[made.fndesc.llvm_func_name] = symbol
+        library.add_linking_library(made.library)
+    if called_from_python:
+        made = members[called_from_python]
+        context.create_cpython_wrapper(
+            library, made.fndesc, made.environment, made.call_helper, release_gil=True
+        )
+        names = {made.fndesc.llvm_cpython_wrapper_name: "call"}
+    module, uses = library._final_module, set()
+    for part in _closure(library):
+        module.link_in(part._get_module_for_linking(), preserve=True)
+        uses |= getattr(part, "uses", set())
+    for function in module.functions:
+        if function.name in names:
+            function.name = names[function.name]
+        elif not function.is_declaration:
+            function.linkage = "internal"
+    if called_from_python:
+        made = members[called_from_python]
+        module.get_global_variable(context.get_env_name(made.fndesc)).name = "environment"
+    manager, builder = library._codegen._module_pass_manager()
+    manager.run(module, builder)
+    module.verify()
+    return bytes(library._codegen._tm.emit_object(module)), uses
+
+
+def _closure(library: Any) -> Iterator[Any]:
+    """Everything it needs, each once."""
+    seen, stack = set(), list(library._linking_libraries)
+    while stack:
+        part = stack.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            if isinstance(part, HelperLibrary):
+                stack.extend(part._linking_libraries)
+
+
+def target() -> str:
+    """What machine code depends on besides its source."""
+    return repr(
+        (
+            numba.__version__,
+            llvm.llvm_version_info,
+            cpu_target.target_context.codegen().magic_tuple(),
+        )
+    )
+
+
+class Loaded:
+    """An object file in memory, ready to run."""
+
+    def __init__(self, code: bytes):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def function(self, name: str) -> int:
+        return self._engine.get_function_address(name)
+
+    def variable(self, name: str) -> int:
+        return self._engine.get_global_value_address(name)

@@ -1,0 +1,294 @@
+"""Named tuples by reference: one pointer, whose fields are read where they are used.
+
+numba hands a named tuple on by value: every array in it is seven numbers, copied into each call and
+each function's code. Here a named tuple marked by :func:`by_reference` is one pointer for compiled
+code. Python writes its *words* into memory, eight bytes each, in the order of the fields:
+
+    int, float, bool    the number itself
+    array               the address of its data, then its shape (it is contiguous)
+    named tuple         its own words, in place
+    ``Opaque``          the address of a named tuple's words
+    ``Problem``         the address of two words: those of the problem, and its table of functions
+
+so that reading a field is a load at a known offset. Types come from the annotations (see
+:mod:`taut._compile.kinds`): there is one type per class, known before there is any data, and a
+value that does not fit its annotation is an error that names the field. Words are written for each
+call from Python, and live until it returns.
+
+This is built on numba's public extension interface alone.
+"""
+
+import functools
+import struct
+from typing import Any, get_type_hints
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_getattr_generic
+from numba.core.pythonapi import NativeValue
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+from taut._compile.modes import INTERPRETED, PLAIN
+
+NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
+
+
+class Ref(types.Type):
+    """Points to the words of a named tuple of this class."""
+
+    def __init__(self, cls: type):
+        self.instance_class = cls
+        super().__init__(name=f"{cls.__module__}.{cls.__qualname__}")
+
+    @property
+    def key(self) -> type:
+        return self.instance_class
+
+
+class OpaqueType(types.Type):
+    """Points to the words of a named tuple that only a problem's own functions know."""
+
+
+class ProblemType(types.Type):
+    """Points to a problem's words and its table of functions."""
+
+
+OPAQUE, PROBLEM = OpaqueType("Opaque"), ProblemType("Problem")
+for _pointer in (Ref, OpaqueType, ProblemType):
+    register_model(_pointer)(models.OpaqueModel)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+class Field:
+    """A field of a named tuple: its type, and the first of its words."""
+
+    __slots__ = ("at", "dtype", "kind", "name", "ndim", "record")
+
+    def __init__(self, owner: str, name: str, annotation: Any, at: int):
+        self.name, self.at = f"{owner}.{name}", at
+        self.kind = kind_of(annotation, self.name)
+        self.ndim, self.dtype, self.record = 0, None, None
+        if isinstance(self.kind, types.Array):
+            self.ndim, self.dtype = self.kind.ndim, np.dtype(annotation.__metadata__[0])
+        elif isinstance(self.kind, Ref):
+            self.record = record_of(self.kind.instance_class)
+
+    @property
+    def size(self) -> int:
+        return self.record.size if self.record else self.ndim + 1
+
+
+class Record:
+    """The fields of a class, in order, and how many words they take."""
+
+    def __init__(self, cls: type):
+        hints, size = get_type_hints(cls, include_extras=True), 0
+        self.fields: list[Field] = []
+        for name in cls._fields:  # type: ignore[attr-defined]
+            self.fields.append(Field(cls.__name__, name, hints[name], size))
+            size += self.fields[-1].size
+        self.cls, self.size = cls, size
+        self.by_name = dict(zip(cls._fields, self.fields, strict=True))  # type: ignore[attr-defined]
+
+
+@functools.cache
+def record_of(cls: type) -> Record:
+    return Record(cls)
+
+
+def kind_of(annotation: Any, name: str) -> Any:
+    """The compiler's type of what is so annotated."""
+    if annotation in NUMBERS:
+        return NUMBERS[annotation]
+    if annotation is None or annotation is type(None):
+        return types.none
+    what = getattr(annotation, "__metadata__", (None,))
+    if what == ("opaque",):
+        return OPAQUE
+    if what == ("problem",):
+        return PROBLEM
+    if len(what) == 2:
+        return types.Array(numba.from_dtype(np.dtype(what[0])), what[1], "C")
+    if isinstance(annotation, type) and issubclass(annotation, tuple):
+        return Ref(annotation)
+    raise TypeError(
+        f"{name} is annotated {annotation!r}, which does not tell the compiler its type: use int, "
+        "float, bool, a name of taut._compile.kinds such as Vector or Integers, or a named tuple "
+        "of these"
+    )
+
+
+def by_reference(cls: Any) -> Any:
+    """Mark a named tuple class that compiled code takes by reference."""
+    if PLAIN or INTERPRETED:
+        return cls
+
+    @typeof_impl.register(cls)
+    def typeof(value: Any, context: Any) -> Ref:
+        return Ref(type(value))
+
+    return cls
+
+
+# --- what Python writes ---------------------------------------------------------------------------
+
+
+class Words:
+    """The words of a named tuple; keeps alive what they point to."""
+
+    __slots__ = ("address", "kept", "memory")
+
+    def __init__(self, value: Any):
+        out: list[int] = []
+        self.kept: list[Any] = [value]
+        write(value, record_of(type(value)), out, self.kept)
+        self.memory = np.array(out, np.uint64)
+        self.address = self.memory.ctypes.data
+
+
+def write(values: Any, record: Record, out: list[int], kept: list[Any]) -> None:
+    for value, field in zip(values, record.fields, strict=True):
+        if field.dtype is not None:
+            fits = (
+                type(value) is np.ndarray or isinstance(value, np.ndarray)
+            ) and value.dtype == field.dtype
+            if not (fits and value.ndim == field.ndim and value.flags.c_contiguous):
+                raise misfit(value, field)
+            out.append(value.__array_interface__["data"][0])
+            out.extend(value.shape)
+        elif field.record is not None:
+            write(value, field.record, out, kept)
+        elif field.kind is OPAQUE or field.kind is PROBLEM:
+            words = Words(value) if field.kind is OPAQUE else ProblemWords(value, record.cls)
+            kept.append(words)
+            out.append(words.address)
+        elif field.kind is types.float64:
+            out.append(int.from_bytes(struct.pack("<d", value), "little"))
+        else:
+            out.append(int(value) & 0xFFFFFFFFFFFFFFFF)
+
+
+def misfit(value: Any, field: Field) -> TypeError:
+    found = f"a {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        layout = "" if value.flags.c_contiguous else "non-contiguous "
+        found = f"a {layout}{value.dtype} array of {value.ndim} dimensions"
+    return TypeError(
+        f"{field.name} must be a contiguous {field.dtype} array of {field.ndim} dimensions, not "
+        f"{found}"
+    )
+
+
+class ProblemWords:
+    """What a kernel that knows no structure is handed: a problem's words and its table."""
+
+    __slots__ = ("address", "kept", "memory")
+
+    def __init__(self, problem: Any, owner: type | None = None):
+        from taut._compile.ops import table_of
+
+        words, table = Words(problem), table_of(type(problem))
+        if owner is not None:
+            table.provide(table_of(owner).uses, owner.__name__)
+        self.memory = np.array([words.address, table.address], np.uint64)
+        self.address = self.memory.ctypes.data
+        self.kept = words
+
+
+# --- what compiled code reads ---------------------------------------------------------------------
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Ref
+
+    def generic_resolve(self, ref: Ref, name: str) -> Any:
+        field = record_of(ref.instance_class).by_name.get(name)
+        return field and field.kind
+
+
+@lower_getattr_generic(Ref)
+def _read(context: Any, builder: Any, ref: Ref, pointer: Any, name: str) -> Any:
+    field = record_of(ref.instance_class).by_name[name]
+    if field.record is not None:
+        words = builder.bitcast(pointer, ir.IntType(64).as_pointer())
+        return builder.bitcast(cgutils.gep_inbounds(builder, words, field.at), cgutils.voidptr_t)
+    if field.dtype is not None:
+        return _array(context, builder, field, pointer)
+    if field.kind is types.boolean:
+        return builder.trunc(word(builder, pointer, field.at, ir.IntType(64)), ir.IntType(1))
+    return word(builder, pointer, field.at, context.get_value_type(field.kind))
+
+
+def word(builder: Any, pointer: Any, at: int, kind: Any) -> Any:
+    """Read one word; it never changes, so the compiler may read it once for a whole loop."""
+    place = builder.bitcast(pointer, kind.as_pointer())
+    value = builder.load(cgutils.gep_inbounds(builder, place, at))
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+def _array(context: Any, builder: Any, field: Field, pointer: Any) -> Any:
+    """numba's array of seven numbers from address and shape; the others follow."""
+    kind, number = field.kind, ir.IntType(64)
+    whole, model = context.get_value_type(kind), context.data_model_manager[kind]
+    size = ir.Constant(number, field.dtype.itemsize)  # type: ignore[union-attr]
+    data = word(builder, pointer, field.at, context.get_data_type(kind.dtype).as_pointer())
+    shape = [word(builder, pointer, field.at + 1 + d, number) for d in range(kind.ndim)]
+    strides, count = [size], shape[0]
+    for extent in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], extent, flags=["nsw"]))
+        count = builder.mul(count, extent, flags=["nsw"])
+    value = ir.Constant(whole, ir.Undefined)
+    for name in ("meminfo", "parent"):
+        at = model.get_field_position(name)
+        value = builder.insert_value(value, ir.Constant(whole.elements[at], None), at)
+    value = builder.insert_value(value, count, model.get_field_position("nitems"))
+    value = builder.insert_value(value, size, model.get_field_position("itemsize"))
+    value = builder.insert_value(value, data, model.get_field_position("data"))
+    for name, parts in (("shape", shape), ("strides", strides)):
+        for d in range(kind.ndim):
+            value = builder.insert_value(value, parts[d], [model.get_field_position(name), d])
+    return value
+
+
+def _unboxed(maker: str) -> Any:
+    """How numba turns an argument of a call from Python into a pointer."""
+
+    def convert(kind: Any, obj: Any, c: Any) -> NativeValue:
+        name = c.context.insert_const_string(c.builder.module, __name__)
+        module = c.pyapi.import_module(name)
+        make = c.pyapi.object_getattr_string(module, maker)
+        words = c.pyapi.call_function_objargs(make, [obj])
+        c.pyapi.decref(make)
+        c.pyapi.decref(module)
+        address = cgutils.alloca_once_value(c.builder, ir.Constant(cgutils.voidptr_t, None))
+        failed = cgutils.is_null(c.builder, words)
+        with c.builder.if_then(c.builder.not_(failed)):
+            number = c.pyapi.object_getattr_string(words, "address")
+            value = c.pyapi.long_as_ulonglong(number)
+            c.pyapi.decref(number)
+            c.builder.store(c.builder.inttoptr(value, cgutils.voidptr_t), address)
+
+        def cleanup() -> None:
+            c.pyapi.decref(words)
+
+        return NativeValue(c.builder.load(address), is_error=failed, cleanup=cleanup)
+
+    return convert
+
+
+unbox(Ref)(_unboxed("Words"))
+unbox(OpaqueType)(_unboxed("Words"))
+unbox(ProblemType)(_unboxed("ProblemWords"))
