@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import LabelMatrix, Labels, Vector, by_reference, compiled
+from taut._compile import LabelCube, LabelMatrix, Labels, Vector, by_reference, compiled
 
 SOURCE, SINK, FREE = 0, 1, 2  # which tree a node is in
 NONE = -1  # end of a list of nodes; no arc
@@ -53,7 +53,7 @@ class FlowWork(NamedTuple):
     tree: Labels  # (nodes,) SOURCE, SINK or FREE; after the run SOURCE is the source side
     label: Labels  # (nodes,) distance from the terminal of the node's tree
     parent: Labels  # (nodes,) the arc to the parent
-    frontier: np.ndarray  # (2 trees, 2, nodes) at [tree, depth % 2]: nodes whose arcs to look at
+    frontier: LabelCube  # (2 trees, 2, nodes) at [tree, depth % 2]: nodes whose arcs to look at
     waiting: LabelMatrix  # (2 trees, 2) lengths of these lists
     depth: Labels  # (2 trees,) all nodes closer than this have been looked at
     bucket: LabelMatrix  # (2 trees, nodes + 2) the first orphan of each label

@@ -31,6 +31,7 @@ import numpy as np
 from taut._compile import (
     Cube,
     Flags,
+    LabelCube,
     LabelMatrix,
     Labels,
     Matrix,
@@ -68,9 +69,9 @@ class NBestWork(NamedTuple):
     value: Cube  # (nodes + 1, K, k) the best scores of the subtree below a node
     length: LabelMatrix  # (nodes + 1, K) how many there are
     # For a node below another, and every entry of the upper one's lists once they are merged:
-    before: np.ndarray  # (nodes, K, k) the entry's rank without the lower node
-    state: np.ndarray  # (nodes, K, k) the lower node's state
-    rank: np.ndarray  # (nodes, K, k) and its rank
+    before: LabelCube  # (nodes, K, k) the entry's rank without the lower node
+    state: LabelCube  # (nodes, K, k) the lower node's state
+    rank: LabelCube  # (nodes, K, k) and its rank
     added: Merged
     joined: Merged
     heads: Heads

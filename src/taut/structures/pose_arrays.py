@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from taut._compile import Integers, Labels, Matrix, Vector, by_reference
+from taut._compile import Integers, Labels, Matrix, Singles, Vector, by_reference
 
 # Weights of a spring: of dx, dx^2, dy and dy^2.
 SPRING = 4
@@ -16,7 +16,7 @@ SPRING = 4
 
 @by_reference
 class PoseArrays(NamedTuple):
-    maps: np.ndarray  # float32, heat maps (P, F, H, W) of all examples, one after the other
+    maps: Singles  # heat maps (P, F, H, W) of all examples, one after the other
     map_at: Integers  # (n + 1,) where those of example i begin
     height: Integers  # (n,) of the grid
     width: Integers  # (n,)
