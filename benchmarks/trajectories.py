@@ -32,8 +32,10 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before numpy starts
 import argparse
 import importlib.util
 import sys
+import tempfile
 import time
 import traceback
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -43,6 +45,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 Record = dict[str, np.ndarray]
 
@@ -51,7 +54,6 @@ CERTIFICATE = ("passes", "oracle_calls", "primal", "dual", "gap", "soft_gap", "v
 # Of the state at the end, whatever a solver has of it: losses, marginals, multipliers.
 DUAL = ("ell", "mu", "node", "edge", "nu")
 RUN = {"tol": 0.0, "seed": 0, "n_threads": 1, "progress": False}
-FIT = {"tol": 0.0, "random_state": 0, "n_jobs": 1, "verbose": False}
 ABOUT = "about"  # not a pair
 FAILED = "failed"  # in the place of the arrays of a pair
 
@@ -120,8 +122,10 @@ def fitted(
     **fit_options: Any,
 ) -> Record:
     """Fit and predict; ``answers`` are other questions to the fitted estimator."""
-    estimator.set_params(**{name: value for name, value in FIT.items() if name != "tol"})
-    estimator.fit(X, y, **fit_options)
+    estimator.set_params(tol=0.0, random_state=0, n_jobs=1, verbose=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nothing here is meant to converge
+        estimator.fit(X, y, **fit_options)
     record = of_solution(estimator.solution_) | {"labels": flat(estimator.predict(X))}
     for name, answer in (answers or {}).items():
         record[name] = flat(answer(estimator))
@@ -255,8 +259,6 @@ def _() -> Record:
 
 @pair("corrective, checkpoint / dense chain")
 def _() -> Record:
-    import tempfile
-
     problem, solver = chain(), bcfw("corrective")
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "run.npz"
@@ -386,7 +388,7 @@ def graph_svm(data: Callable[[], Any], *predictions: str, **options: Any) -> Rec
 
     graphs, labels = data()
     solver = options.pop("solver")()
-    clf = GraphSVM(**{"C": 0.05, "tol": 0.0, "max_passes": 6, **options, "solver": solver})
+    clf = GraphSVM(**{"C": 0.05, "max_passes": 15, **options, "solver": solver})
     answers = {
         f"labels by {method}": lambda fit, method=method: fit.predict(graphs, inference=method)
         for method in predictions
@@ -399,7 +401,7 @@ def multilabel_svm(n_labels: int, sparse_rows: bool = False, **options: Any) -> 
 
     X, Y = label_sets(n_labels)
     solver = options.pop("solver")()
-    clf = MultilabelSVM(**{"C": 0.05, "tol": 0.0, "max_passes": 6, **options, "solver": solver})
+    clf = MultilabelSVM(**{"C": 0.05, "max_passes": 15, **options, "solver": solver})
     return fitted(clf, sparse.csr_array(X) if sparse_rows else X, Y)
 
 
@@ -460,7 +462,7 @@ def _() -> Record:
     Y[Y[:, :4].sum(axis=1) > 2, :4] = 0
     solver = named("AugmentedLagrangian", check_every=5)
     counts = [([0, 1, 2, 3], 0, 2)]
-    return fitted(MultilabelSVM(C=0.05, tol=0, max_passes=30, counts=counts, solver=solver), X, Y)
+    return fitted(MultilabelSVM(C=0.05, max_passes=30, counts=counts, solver=solver), X, Y)
 
 
 def marginals(graphs: Any, fit: Any) -> Any:
@@ -472,7 +474,7 @@ def _() -> Record:
     from taut import GraphCRF
 
     graphs, labels = grids(12, 5, 3)
-    crf = GraphCRF(C=0.05, tol=0.0, max_passes=30, solver="idal")
+    crf = GraphCRF(C=0.05, max_passes=30, solver="idal")
     return fitted(crf, graphs, labels, {"marginals": partial(marginals, graphs)})
 
 
@@ -480,7 +482,7 @@ def tree_crf(name: str, **options: Any) -> Record:
     from taut import TreeCRF
 
     graphs, labels = forests()
-    crf = TreeCRF(C=0.5, tol=0.0, max_passes=12, solver=named(name, **options))
+    crf = TreeCRF(C=0.5, max_passes=12, solver=named(name, **options))
     return fitted(crf, graphs, labels, {"marginals": partial(marginals, graphs)})
 
 
@@ -509,7 +511,7 @@ def _() -> Record:
         "likelihood": lambda fit: fit.log_likelihood(X, y),
         "posterior": lambda fit: fit.set_params(decoding="posterior").predict(X),
     }  # fmt: skip
-    return fitted(ChainCRF(C=0.3, tol=0.0, max_passes=10), X, y, answers)
+    return fitted(ChainCRF(C=0.3, max_passes=10), X, y, answers)
 
 
 @pair("auto / ChainCRF, missing labels")
@@ -519,7 +521,7 @@ def _() -> Record:
     X, y = sequences()
     random = np.random.default_rng(7)
     some = [[None if random.random() < 0.3 else int(label) for label in labels] for labels in y]
-    return fitted(ChainCRF(C=0.3, tol=0.0, max_passes=10), X, some)
+    return fitted(ChainCRF(C=0.3, max_passes=10), X, some)
 
 
 def text(**options: Any) -> Record:
@@ -528,7 +530,7 @@ def text(**options: Any) -> Record:
     from taut.datasets import make_appointments
 
     sentences, tags = make_appointments(80, random_state=0)
-    clf = ChainSVM(template="chunking", scheme="IOB2", tol=0.0, max_passes=12, **options)
+    clf = ChainSVM(template="chunking", scheme="IOB2", max_passes=12, **options)
     return fitted(clf, sentences, tags)
 
 
@@ -542,7 +544,7 @@ def _() -> Record:
 
     rows, _, truth = chain_data()
     weight = np.random.default_rng(8).uniform(0.5, 2.0, len(truth))
-    clf = MulticlassSVM(C=0.1, tol=0.0, max_passes=12, solver=bcfw("corrective"))
+    clf = MulticlassSVM(C=0.1, max_passes=12, solver=bcfw("corrective"))
     return fitted(clf, rows, truth, sample_weight=weight)
 
 
@@ -551,7 +553,7 @@ def pose(solver: Callable[[], Any], **options: Any) -> Record:
     from taut.datasets import make_stick_figures
 
     figures = make_stick_figures(12, size=24, random_state=0)
-    clf = PoseSVM(C=1.0, tol=0.0, max_passes=6, solver=solver(), **options)
+    clf = PoseSVM(C=1.0, max_passes=6, solver=solver(), **options)
     return fitted(clf, figures.heat_maps, figures.joints)
 
 

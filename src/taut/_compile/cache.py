@@ -1,15 +1,174 @@
-"""stub"""
+"""Machine code on disk, found by its content.
 
-from taut._compile import linking
+A *unit* (see :mod:`taut._compile.linking`) is one file, named after a hash of all it is made from:
+the sources, the types, the versions of Python, numba and LLVM, and the processor. It holds a line
+that says what it is, a checksum, what the unit needs of problems, and an object file; no pickles.
+A file that is damaged is compiled anew. Processes that want the same unit at the same time wait for
+the first, by a lock that the system releases when a process ends, however it ends.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from taut._compile import linking, places, sources
+from taut._compile.places import log
+
+MAGIC = b"taut machine code 1\n"
+SUFFIX = ".unit"
+# What was not used for so long is deleted, and the oldest of what is left beyond so many bytes.
+MOST_DAYS, MOST_BYTES = 60, 256 * 2**20
+compiled_here: list[str] = []  # units that this process had to compile
 
 
 class Unit:
-    def __init__(self, code, uses):
-        self.loaded = linking.Loaded(code)
+    """Machine code in memory, and the functions of problems that it calls."""
+
+    def __init__(self, code: bytes, uses: Iterable[str]):
+        loaded = linking.Loaded(code)
+        self.function, self.variable = loaded.function, loaded.variable
         self.uses = frozenset(uses)
-        self.function = self.loaded.function
-        self.variable = self.loaded.variable
 
 
-def unit(what, source, make):
-    return Unit(*make())
+def unit(what: str, modules: Iterable[str], make: Callable[[], tuple[bytes, set[str]]]) -> Unit:
+    """The unit of this description, made of these modules: from disk, or made and kept there."""
+    source, folder = sources.digest(modules), places.folder()
+    if source is None or folder is None:
+        compiled_here.append(what)
+        return Unit(*make())
+    # Symbols of Python and of its objects' layout are part of the code.
+    text = f"{MAGIC!r} {what} {source} {linking.target()} {sys.implementation.cache_tag}"
+    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}{SUFFIX}"
+    found = read(path)
+    if found is None:
+        with locked(folder, path.name):
+            found = read(path)  # another process may have been quicker
+            if found is None:
+                compiled_here.append(what)
+                found = make()
+                write(path, what, *found)
+    return Unit(*found)
+
+
+def read(path: Path) -> tuple[bytes, set[str]] | None:
+    """Code and needs; None if there is no such file, or none to be trusted."""
+    try:
+        with open(path, "rb") as file:
+            refusal = places.distrust(os.fstat(file.fileno()))
+            content = b"" if refusal else file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        refusal = str(error)
+    if not refusal:
+        opened = _opened(content)
+        if opened is not None:
+            _mark_used(path)
+            return opened[1], set(opened[0]["uses"])
+        refusal = "it is damaged"
+    log.warning("compiling anew what is in %s: %s", path, refusal)
+    return None
+
+
+def _opened(content: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """Header and object file, if all of it is as it was written."""
+    checksum, _, rest = content.removeprefix(MAGIC).partition(b"\n")
+    if not content.startswith(MAGIC) or hashlib.sha256(rest).hexdigest().encode() != checksum:
+        return None
+    header, _, code = rest.partition(b"\n")
+    return json.loads(header), code
+
+
+def write(path: Path, what: str, code: bytes, uses: set[str]) -> None:
+    """Whole or not at all; where it cannot be written, the next process compiles again."""
+    header = json.dumps({"what": what, "uses": sorted(uses)}).encode()
+    rest = header + b"\n" + code
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part")
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
+            file.write(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        os.replace(temporary, path)
+        prune(path.parent)
+    except OSError:  # a full disk, or a folder that others made for us to read
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """One process at a time for each name; without a lock where there is none to be had."""
+    try:
+        file = open(  # noqa: SIM115
+            folder / "lock",
+            "r+b",
+            opener=lambda path, flags: os.open(path, flags | os.O_CREAT, 0o600),
+        )
+    except OSError:
+        yield
+        return
+    with file:
+        _lock(file, int(name[:8], 16))
+        yield
+
+
+def _lock(file: BinaryIO, place: int) -> None:
+    """Lock one byte of the file; closing the file unlocks it."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(place)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+
+
+# --- what is there --------------------------------------------------------------------------------
+
+
+def entries() -> list[tuple[str, int, float]]:
+    """Of everything on disk: what it is, its bytes, and when it was last used (seconds)."""
+    folder, found = places.folder(), []
+    for path in folder.glob(f"*{SUFFIX}") if folder else ():
+        with contextlib.suppress(OSError):
+            opened = _opened(path.read_bytes())
+            about = path.stat()
+            what = opened[0]["what"] if opened else f"damaged: {path.name}"
+            found.append((what, about.st_size, about.st_mtime))
+    return sorted(found)
+
+
+def _mark_used(path: Path) -> None:
+    """Once a day; a file's time is when it was last used."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > 86400:
+            os.utime(path)
+
+
+def prune(folder: Path) -> None:
+    """Delete what has long not been used, and what crashes left behind."""
+    now, files = time.time(), []
+    for path in folder.glob("*"):
+        with contextlib.suppress(OSError):
+            about = path.stat()
+            days = (now - about.st_mtime) / 86400
+            if path.name.endswith(".part") and path.name.startswith("."):
+                if days > 1:
+                    path.unlink()
+            elif path.suffix == SUFFIX:
+                files.append((about.st_mtime, about.st_size, path))
+    total = 0
+    for changed, size, path in sorted(files, reverse=True):
+        total += size
+        if now - changed > MOST_DAYS * 86400 or total > MOST_BYTES:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -14,7 +14,7 @@ from numba.core import lowering, types
 from numba.core.registry import CPUDispatcher
 
 from taut._compile import cache, linking
-from taut._compile.ops import table_of
+from taut._compile.ops import modules_of, table_of
 from taut._compile.references import OPAQUE, PROBLEM
 
 OPTIONS = {"nopython": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
@@ -50,8 +50,8 @@ class Entry(CPUDispatcher):
         where = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
         with linking.compiling():
             if kinds not in self.units:
-                text = f"{where}{kinds}"
-                unit = cache.unit(text, self.py_func, lambda: self._compile(where, kinds))
+                modules = {self.py_func.__module__, *modules_of(kinds)}
+                unit = cache.unit(f"{where}{kinds}", modules, lambda: self._compile(where, kinds))
                 self.units[kinds] = unit, self._callable(unit)
             unit, call = self.units[kinds]
             for kind, hidden in zip(given, self.hidden, strict=True):

@@ -137,7 +137,11 @@ class Table:
                 if op.group == group and (op.default or hasattr(self.cls, op.name))
             ]
             where = f"{self.cls.__module__}.{self.cls.__qualname__} {group}"
-            unit = cache.unit(where, self.cls, lambda: self._compile(where, ops))
+            modules = {
+                self.cls.__module__,
+                *modules_of(k for op in ops for k in op.kinds_for(self.cls)),
+            }
+            unit = cache.unit(where, modules, lambda: self._compile(where, ops))
             self.groups[group] = unit
             self.uses.update(unit.uses)
             for op in ops:
@@ -151,6 +155,11 @@ class Table:
             helper = numba.njit(**linking.HELPER)(method)
             members[op.name] = linking.translated(helper, op.kinds_for(self.cls), op.result)
         return linking.linked(where, members)
+
+
+def modules_of(kinds: Iterable[Any]) -> set[str]:
+    """Where the named tuples among these types are defined."""
+    return {kind.instance_class.__module__ for kind in kinds if isinstance(kind, Ref)}
 
 
 _TABLES: dict[type, Table] = {}

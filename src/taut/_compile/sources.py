@@ -1,0 +1,68 @@
+"""What machine code is made from: a module's source, and that of all it imports of taut.
+
+So an edit discards what depends on it and nothing else, and neither the folder that taut is
+installed in nor the time matters: a new environment or a container reuses what is there.
+"""
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(taut[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
+    rb"|import[ \t]+(taut[\w.]*))",
+    re.MULTILINE,
+)
+
+
+def digest(modules: Iterable[str]) -> str | None:
+    """A hash of the sources of these modules and all they need; None if one is not of taut."""
+    names: set[str] = set()
+    for module in modules:
+        if module.partition(".")[0] != "taut" or _path(module) is None:
+            return None
+        names |= closure(module)
+    whole = hashlib.sha256()
+    for name in sorted(names):
+        whole.update(f"{name} {_read(name)[0]}\n".encode())
+    return whole.hexdigest()
+
+
+@functools.cache
+def closure(module: str) -> frozenset[str]:
+    """The module and all that it imports, directly or not."""
+    seen, stack = {module}, [module]
+    while stack:
+        for name in _read(stack.pop())[1]:
+            if name not in seen:
+                seen.add(name)
+                stack.append(name)
+    return frozenset(seen)
+
+
+@functools.cache
+def _read(module: str) -> tuple[str, frozenset[str]]:
+    """A hash of the source, and what it imports."""
+    path = _path(module)
+    assert path is not None
+    source = path.read_bytes()
+    found = set()
+    for package, names, plain in IMPORT.findall(source):
+        start = (package or plain).decode()
+        parts = re.findall(r"\w+", names.decode())
+        found |= {name for name in (start, *(f"{start}.{part}" for part in parts)) if _path(name)}
+    # The lazy names of the package itself lead everywhere, and no kernel uses them.
+    found.discard("taut")
+    return hashlib.sha256(source).hexdigest(), frozenset(found)
+
+
+@functools.cache
+def _path(module: str) -> Path | None:
+    place = ROOT.joinpath(*module.split("."))
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
