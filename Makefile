@@ -14,14 +14,15 @@ else
   install := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: help demo test docs bench clean
+.PHONY: help demo test test-numba docs bench clean
 
 help:
-	@echo "make demo    train on a built-in data set and show the certificate"
-	@echo "make test    lint, type check, tests"
-	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make bench   install the peers and list the benchmark scripts"
-	@echo "make clean   remove the environment, caches and built files"
+	@echo "make demo        train on a built-in data set and show the certificate"
+	@echo "make test        lint, type check, tests"
+	@echo "make test-numba  the kernels' tests on the oldest and newest numba allowed"
+	@echo "make docs        build the documentation into docs/_build/html"
+	@echo "make bench       install the peers and list the benchmark scripts"
+	@echo "make clean       remove the environment, caches and built files"
 
 demo: $(VENV)/.installed-plot
 	$(BIN)/python -m taut.demo
@@ -35,12 +36,21 @@ test: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+# The kernels' tests on the oldest and the newest numba that pyproject.toml allows.
+NUMBA_VERSIONS := 0.62.0 0.68.1
+test-numba: $(NUMBA_VERSIONS:%=test-numba-%)
+
+test-numba-%:
+	$(PYTHON) -m venv .venv-numba-$*
+	.venv-numba-$*/bin/python -m pip install --quiet --disable-pip-version-check "numba==$*" --editable ".[dev]"
+	.venv-numba-$*/bin/python -m pytest -n 2 --dist loadfile tests/compile tests/inference tests/structures tests/test_own_problem.py
+
 bench: $(VENV)/.installed-bench
 	@echo "Run a benchmark with $(BIN)/python and one of:"
 	@ls benchmarks/*.py
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/generated
+	rm -rf $(VENV) .venv-numba-* build dist docs/_build docs/auto_examples docs/generated
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -19,8 +19,9 @@ and taut with numba is a step of its own. "Whole process" and the steps of C are
 seconds of the child, with all of its threads, from ``getrusage``. Old and new take turns, so that a
 noisy neighbour hits both; with ``--repeat`` there are medians.
 
-Bytecode is made before anything is measured. Nothing is imported of ``common``: it imports taut,
-and this process measures trees that may be broken.
+Each tree is copied to a temporary folder and its bytecode made there before anything is measured:
+so nothing is written into a tree, and edits meanwhile change nothing. Nothing is imported of
+``common``: it imports taut, and this process measures trees that may be broken.
 
     python benchmarks/compilation.py --old ../old/src [--only A D] [--repeat 3] [--only-old]
 """
@@ -29,6 +30,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -129,6 +131,11 @@ STEPS: dict[str, Callable[[], list[Step]]] = {
 }
 
 
+def direction_of(solver: Any) -> list[str]:
+    direction = getattr(solver, "direction", None)
+    return [] if direction is None else [direction.name.lower()]
+
+
 def run_child(chain: str) -> None:
     """Take the steps of a chain and print their CPU seconds, and which solver was taken."""
     for module in OTHERS:
@@ -142,7 +149,8 @@ def run_child(chain: str) -> None:
         start = clock()
         fitted = fit()
         seconds = clock() - start
-        solver = type(fitted.solution_.solver).__name__
+        taken = fitted.solution_.solver
+        solver = " ".join([type(taken).__name__, *direction_of(taken)])
         method = f" {inference}" if (inference := fitted.solution_.inference) else ""
         print(json.dumps({name: seconds, "about": f"{name}: {solver}{method}"}), flush=True)
 
@@ -153,7 +161,8 @@ def run_child(chain: str) -> None:
 def child(tree: Path, cache: Path, *command: str) -> tuple[str, float, str]:
     """Run Python with a tree and a cache: what it printed, its CPU seconds, and its error."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "TAUT_CACHE_DIR": str(cache)}
-    environment |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTHONPYCACHEPREFIX", None)  # it would hide the bytecode of all packages
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, *command], env=environment, capture_output=True,
                           text=True, check=False)  # fmt: skip
@@ -236,14 +245,20 @@ SCENARIOS: list[tuple[str, Callable[[Path, Path, set[str]], Figures]]] = [
 ]
 
 
+def copied(tree: Path, folder: Path) -> Path:
+    """A copy of a tree with its bytecode, imported once so that all files are in memory."""
+    copy = folder / "src"
+    shutil.copytree(tree, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    report(tree, "compileall", child(copy, folder, "-m", "compileall", "-q", str(copy))[2])
+    needed = f"import taut.cli.train, {', '.join((*OTHERS, *TAUT))}"
+    report(tree, "import", child(copy, folder / "no cache", "-c", needed)[2])
+    return copy
+
+
 def measure(trees: Sequence[Path], only: str, repeat: int) -> tuple[list[list[Figures]], set[str]]:
     """Figures of every tree and repetition."""
     found: list[list[Figures]] = [[] for _ in trees]
     notes: set[str] = set()
-    with tempfile.TemporaryDirectory(prefix="taut-compilation-") as empty:
-        for tree in trees:  # bytecode
-            needed = f"import taut.cli.train, {', '.join((*OTHERS, *TAUT))}"
-            report(tree, "import", child(tree, Path(empty), "-c", needed)[2])
     for round_ in range(repeat):
         for figures in found:
             figures.append({})
@@ -278,7 +293,12 @@ def main() -> None:
         parser.error("--only-old needs --old")
     trees = {"old": options.old, "new": None if options.only_old else HERE}
     trees = {name: tree.resolve() for name, tree in trees.items() if tree is not None}
-    found, notes = measure(list(trees.values()), "".join(options.only), options.repeat)
+    with tempfile.TemporaryDirectory(prefix="taut-trees-") as folder:
+        copies = []
+        for name, tree in trees.items():
+            Path(folder, name).mkdir()
+            copies.append(copied(tree, Path(folder, name)))
+        found, notes = measure(copies, "".join(options.only), options.repeat)
     steps = list(dict.fromkeys(step for rounds in found for figures in rounds for step in figures))
     rows = []
     for step in steps:

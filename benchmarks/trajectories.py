@@ -51,8 +51,9 @@ Record = dict[str, np.ndarray]
 
 # Of the certificates; seconds are nobody's promise, scores are those of held-out data.
 CERTIFICATE = ("passes", "oracle_calls", "primal", "dual", "gap", "soft_gap", "violation")
-# Of the state at the end, whatever a solver has of it: losses, marginals, multipliers.
-DUAL = ("ell", "mu", "node", "edge", "nu")
+# Of the state at the end, whatever a solver has of it: the last weights (those returned may be
+# earlier ones), losses, marginals, multipliers.
+STATE = ("w", "ell", "mu", "node", "edge", "nu", "points.weight")
 RUN = {"tol": 0.0, "seed": 0, "n_threads": 1, "progress": False}
 ABOUT = "about"  # not a pair
 FAILED = "failed"  # in the place of the arrays of a pair
@@ -79,10 +80,13 @@ def of_solution(solution: Any) -> Record:
     record = {f"history {name}": np.array(solution.history[name]) for name in CERTIFICATE}
     record["certificate"] = np.array([solution.primal, solution.dual, solution.passes])
     record["w"] = solution.w
-    for name in DUAL:
-        found = list(arrays_in(getattr(solution.state, name, None)))
+    for name in STATE:
+        value = solution.state
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        found = list(arrays_in(value))
         if found:
-            record[name] = np.concatenate([array.ravel() for array in found])
+            record[f"last {name}"] = np.concatenate([array.ravel() for array in found])
     return record
 
 
@@ -107,7 +111,7 @@ def solved(problem: Any, solver: Any, to_label: Any = None, **options: Any) -> R
     from taut import solve
     from taut.decode import decode
 
-    solution = solve(problem, solver, **{"C": 0.1, "max_passes": 18, **RUN, **options})
+    solution = solve(problem, solver, **{"C": 0.02, "max_passes": 18, **RUN, **options})
     record = of_solution(solution)
     if to_label is not None:
         record["labels"] = decode(to_label, solution.w)
@@ -134,7 +138,7 @@ def fitted(
 
 # --- chains and classes by taut.solve -------------------------------------------------------------
 
-N_STATES, N_FEATURES, N_CHAINS = 9, 33, 200
+N_STATES, N_FEATURES, N_ATTRIBUTES, N_CHAINS = 9, 33, 400, 200
 CHAINS = ("dense", "CSR", "observed")
 
 
@@ -146,8 +150,8 @@ def chain_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = np.round(random.normal(size=(lengths.sum(), N_FEATURES)), 2)
     rows[random.random(rows.shape) < 0.7] = 0.0
     scores = rows @ random.normal(size=(N_FEATURES, N_STATES))
-    truth = (scores + 2.0 * random.normal(size=scores.shape)).argmax(axis=1)
-    truth[1:] = np.where(random.random(len(rows) - 1) < 0.2, truth[:-1], truth[1:])
+    truth = (scores + 0.3 * random.normal(size=scores.shape)).argmax(axis=1)
+    truth[1:] = np.where(random.random(len(rows) - 1) < 0.1, truth[:-1], truth[1:])
     return rows, lengths, truth
 
 
@@ -157,15 +161,23 @@ def chain(kind: str = "dense", **options: Any) -> Any:
     rows, lengths, truth = chain_data()
     if kind == "dense":
         return chain_problem(rows, lengths, truth, N_STATES, **options)
-    csr = sparse.csr_array(rows)
-    return chain_problem(csr, lengths, truth, N_STATES, observed=kind == "observed", **options)
+    observed = kind == "observed"
+    return chain_problem(
+        with_attributes(rows), lengths, truth, N_STATES, observed=observed, **options
+    )
+
+
+def with_attributes(rows: np.ndarray) -> sparse.csr_array:
+    """Each node also has one of many attributes, which are never seen with most of the labels."""
+    attribute = np.random.default_rng(9).integers(0, N_ATTRIBUTES, len(rows))
+    return sparse.csr_array(np.hstack([rows, np.eye(N_ATTRIBUTES)[attribute]]))
 
 
 def classes(kind: str) -> Any:
     from taut.structures import multiclass_problem
 
     rows, _, truth = chain_data()
-    return multiclass_problem(rows if kind == "dense" else sparse.csr_array(rows), truth, N_STATES)
+    return multiclass_problem(rows if kind == "dense" else with_attributes(rows), truth, N_STATES)
 
 
 def weighted() -> Any:
@@ -253,7 +265,7 @@ def _() -> Record:
     from taut import solve
 
     problem, solver = chain(), bcfw("corrective")
-    earlier = solve(problem, solver, C=0.03, max_passes=6, **RUN)
+    earlier = solve(problem, solver, C=0.01, max_passes=6, **RUN)
     return solved(problem, solver, problem, warm_start=earlier)
 
 
@@ -295,11 +307,12 @@ for by, solver in {
     "Pegasos": partial(named, "Subgradient", step="pegasos", batch=4, check_every=3),
     "Polyak": partial(named, "Subgradient", step="polyak", check_every=3),
 }.items():
-    PAIRS[f"{by} / dense chain"] = partial(svm, chain, solver, max_passes=8)
+    passes = 60 if by.endswith("one") else 8
+    PAIRS[f"{by} / dense chain"] = partial(svm, chain, solver, max_passes=passes)
     PAIRS[f"{by} / dense chain, squared slacks"] = partial(
-        svm, chain, solver, max_passes=8, slack_penalty="squared"
+        svm, chain, solver, max_passes=passes, slack_penalty="squared"
     )
-    PAIRS[f"{by} / CSR chain"] = partial(svm, partial(chain, "CSR"), solver, max_passes=8)
+    PAIRS[f"{by} / CSR chain"] = partial(svm, partial(chain, "CSR"), solver, max_passes=passes)
 PAIRS["simplicial, product / dense chain, bounds"] = partial(
     svm, chain, partial(named, "Simplicial"), max_passes=8, bounds=(-0.05, 0.1)
 )
@@ -553,7 +566,7 @@ def pose(solver: Callable[[], Any], **options: Any) -> Record:
     from taut.datasets import make_stick_figures
 
     figures = make_stick_figures(12, size=24, random_state=0)
-    clf = PoseSVM(C=1.0, max_passes=6, solver=solver(), **options)
+    clf = PoseSVM(C=1.0, max_passes=12, solver=solver(), **options)
     return fitted(clf, figures.heat_maps, figures.joints)
 
 
@@ -689,7 +702,7 @@ def record(file: Path, names: Sequence[str]) -> int:
                 kept = {FAILED: np.array("a second run in the same process differs")}
         append(file, name, kept)
         failed += FAILED in kept
-        result = str(kept[FAILED]) if FAILED in kept else f"{count_rows(kept)} certificates"
+        result = str(kept[FAILED]) if FAILED in kept else described(kept)
         rows.append([name, *[f"{value:.2f}" for value in seconds], result])
         print(f"{name}: {' + '.join(rows[-1][1:-1])} s, {result}", flush=True)
     print()
@@ -711,8 +724,15 @@ def attempt(function: Callable[[], Record]) -> tuple[Record, list[float]]:
     return kept, [time.process_time() - start]
 
 
-def count_rows(kept: Record) -> int:
-    return max(len(array) for name, array in kept.items() if name.startswith("history"))
+def described(kept: Record) -> str:
+    """How much there is to compare: weights that are all zero would prove little."""
+    rows = max(len(array) for name, array in kept.items() if name.startswith("history"))
+    alike = "labels" in kept and np.all(kept["labels"] == kept["labels"].flat[0])
+    parts = [f"{rows} certificates"]
+    parts += ["all weights are zero"] * (not kept["w"].any()) + ["all labels are equal"] * bool(
+        alike
+    )
+    return ", ".join(parts)
 
 
 def append(file: Path, name: str, kept: Record) -> None:
@@ -720,7 +740,7 @@ def append(file: Path, name: str, kept: Record) -> None:
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
         for key, array in kept.items():
             with archive.open(f"{name} | {key}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def read(file: Path) -> dict[str, Record]:

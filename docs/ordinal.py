@@ -8,16 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taut._compile import Labels, Matrix, Vector, by_reference
 from taut.accumulator import Accumulator, new_accumulator, push
 
 
+@by_reference
 class Work(NamedTuple):
     """Scratch memory: scores of the K grades, and the change d of a dual block."""
 
-    theta: np.ndarray
-    change: np.ndarray
+    theta: Vector
+    change: Vector
 
 
+@by_reference
 class Ordinal(NamedTuple):
     """Grade k of input x scores k <v, x> - t_1 - ... - t_k; answering k for g costs |k - g|.
 
@@ -25,9 +28,9 @@ class Ordinal(NamedTuple):
     so these K - 1 numbers are all that is kept of a distribution over grades.
     """
 
-    rows: np.ndarray  # (n, d) inputs
-    truth: np.ndarray  # (n,) true grades
-    importance: np.ndarray  # (n,) sample weights
+    rows: Matrix  # (n, d) inputs
+    truth: Labels  # (n,) true grades
+    importance: Vector  # (n,) sample weights
     n_grades: int
     n: int
     dim: int
@@ -73,16 +76,18 @@ class Ordinal(NamedTuple):
         return work.theta[y[0]] - work.theta[problem.truth[i]]
 
     def block_value(problem, w, i, work, mu):
+        first = i * (problem.n_grades - 1)
         total = work.theta[0] - work.theta[problem.truth[i]]
         for k in range(1, problem.n_grades):
-            total += mu[i, k - 1] * (work.theta[k] - work.theta[k - 1])
+            total += mu[first + k - 1] * (work.theta[k] - work.theta[k - 1])
         return total
 
     # --- a change d of the dual block, and the weights that follow ---
 
     def begin_change(problem, i, mu, keep, work):
+        first = i * work.change.size
         for j in range(work.change.size):
-            work.change[j] = keep * mu[i, j]
+            work.change[j] = keep * mu[first + j]
 
     def add_corner(problem, i, y, amount, work):
         for j in range(y[0]):
@@ -98,8 +103,9 @@ class Ordinal(NamedTuple):
             push(delta, f, amount * slope * x[f])
 
     def advance(problem, i, mu, step, work):
+        first = i * work.change.size
         for j in range(work.change.size):
-            mu[i, j] += step * work.change[j]
+            mu[first + j] += step * work.change[j]
 
     # --- one labelling against the truth ---
 
@@ -122,11 +128,12 @@ class Ordinal(NamedTuple):
     def shift(problem, i, y, amount, scale, mu, delta, work):
         x = problem.rows[i]
         true, other = problem.truth[i], y[0]
+        first = i * (problem.n_grades - 1)
         for j in range(true):
-            mu[i, j] -= amount
+            mu[first + j] -= amount
             push(delta, x.size + j, -scale * amount)
         for j in range(other):
-            mu[i, j] += amount
+            mu[first + j] += amount
             push(delta, x.size + j, scale * amount)
         for f in range(x.size):
             push(delta, f, scale * amount * (true - other) * x[f])
@@ -147,7 +154,7 @@ class Ordinal(NamedTuple):
     def new_dual(problem) -> np.ndarray:
         """p_j of every example, at the truth."""
         grades = np.arange(1, problem.n_grades)
-        return (problem.truth[:, None] >= grades).astype(float)
+        return (problem.truth[:, None] >= grades).astype(float).ravel()
 
     def new_work(problem) -> Work:
         return Work(np.zeros(problem.n_grades), np.zeros(problem.n_grades - 1))

@@ -79,7 +79,7 @@ def rescaled_argmax(
     """Write the labelling of largest loss_i(y) (1 + score(y) - score(truth)) into ``y``.
 
     Scores are prepared without loss. ``search`` is what ``problem.new_rescaled_search()`` made for
-    this thread.
+    this thread; a problem that needs no more memory than its work has no such method.
     """
 
 

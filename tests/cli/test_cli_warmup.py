@@ -5,25 +5,23 @@ import sys
 
 import pytest
 
-from taut import _compile
+from taut._compile import cache, places
+from taut._compile.modes import PLAIN
 from taut.cli import warmup
 from taut.solvers.progress import say_compiling
 
-# Machine code in memory, by the types it is for, before and after the commands.
-COUNTING = """
-import gc, sys
-from numba.core.registry import CPUDispatcher
-from taut.cli import main
+# Machine code in memory before and after the commands.
+pytestmark = pytest.mark.skipif(PLAIN, reason="plain numba keeps nothing on disk")
 
-def known():
-    kernels = [k for k in gc.get_objects() if isinstance(k, CPUDispatcher)]
-    return {(k.py_func.__qualname__, s) for k in kernels if k.__module__.startswith("taut")
-            for s in k.overloads}
+COUNTING = """
+import sys
+from taut._compile import cache
+from taut.cli import main
 
 kind, model, *texts = sys.argv[1:]
 crf = kind == "CRF"
 main(["warmup", "--quiet", *["--crf"] * crf])
-ready = known()
+ready = set(cache.used)
 assert len(ready) > 10, ready
 choices = (["--features", "all"], ["--features", "observed", "--solver", "bcfw"])
 if crf:
@@ -35,7 +33,7 @@ for text in texts:
         lists = ["--nbest", "2"] if crf and "jsonl" in text else []
         main(["tag", "-m", model, text, "-o", model + ".out", *["--probabilities"] * crf, *lists])
         main(["eval", "-m", model, text, *["--decoding", "posterior"] * crf])
-print(known() - ready)
+print(set(cache.used) - ready)
 """
 
 
@@ -44,8 +42,17 @@ def test_it_says_how_long_it_took_and_where_the_code_is(taut):
     assert answer.code == 0
     assert answer.err == ""
     assert answer.out.startswith("ready after ")
-    assert answer.out.endswith(f" s; machine code is kept in {_compile.CACHE_DIRECTORY}\n")
-    assert any(_compile.CACHE_DIRECTORY.iterdir())
+    assert answer.out.endswith(f" s; machine code is kept in {places.folder()}\n")
+    assert not cache.is_empty()
+
+
+def test_what_there_is_can_be_listed(taut):
+    taut("warmup", "--quiet")
+    lines = taut("warmup", "--list").out.splitlines()
+    assert any("taut.structures.pairwise.Pairwise predict" in line for line in lines)
+    assert all(" KiB  used " in line for line in lines[:-1])
+    assert f"{len(lines) - 1} pieces of machine code, " in lines[-1]
+    assert lines[-1].endswith(f" MiB, in {places.folder()}")
 
 
 def test_all_says_nothing_if_quiet(taut):
@@ -69,14 +76,14 @@ def test_a_command_that_fails_is_not_hidden(fails, monkeypatch):
 def test_who_waits_for_the_first_compilation_is_told(taut, model, text, tmp_path, monkeypatch):
     expected = taut("tag", "-m", model, text).out
     say_compiling.cache_clear()
-    monkeypatch.setattr(_compile, "CACHE_DIRECTORY", tmp_path)  # empty
+    monkeypatch.setattr(places, "folder", lambda: tmp_path)  # empty
     assert taut("tag", "-m", model, text) == (0, expected, "")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     answer = taut("tag", "-m", model, text)
     assert answer.out == expected
     assert answer.err.startswith("taut: compiling, once per machine")
     say_compiling.cache_clear()
-    (tmp_path / "code").touch()
+    (tmp_path / "code.unit").touch()
     assert taut("tag", "-m", model, text).err == ""
 
 
@@ -91,10 +98,10 @@ def test_training_says_so_only_once(taut, text, tmp_path, monkeypatch):
     """Before text is read, and not again when training itself is compiled."""
     train = ("train", text, "-o", tmp_path / "m", "--template", "w[0]")
     (tmp_path / "cache").mkdir()
-    monkeypatch.setattr(_compile, "CACHE_DIRECTORY", tmp_path / "cache")
+    monkeypatch.setattr(places, "folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("threading.Timer", NoDelay)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     for contents in ("empty", "of other code"):
         say_compiling.cache_clear()
         assert taut(*train).err.count("compiling") == 1, contents
-        (tmp_path / "cache" / "code").touch()
+        (tmp_path / "cache" / "code.unit").touch()

@@ -318,7 +318,7 @@ def test_new_multipliers_are_the_old_messages(which, solver):
         run._block_steps(run.blocks)
         state = run.state
         before, w, node = state.delta.copy(), state.w.copy(), state.node.copy()
-        take_direct_step(run.view, run.frozen)
+        take_direct_step(run.view)
         np.testing.assert_allclose(state.nu, before, rtol=1e-15, atol=1e-15)
         mu, nu = point_of(F, state), messages_of(F, state.nu)
         delta = np.concatenate(F.pack_messages(F.delta_of(mu, nu, solver.rho)))
@@ -336,7 +336,7 @@ def test_with_an_entropy_the_multipliers_step_farther(which):
     run._block_steps(run.blocks)
     mu, norm = point_of(F, run.state), run.view.rules.norm
     assert norm >= max(one.consistency_norm() for one in F.examples) - 1e-12
-    take_direct_step(run.view, run.frozen)
+    take_direct_step(run.view)
     step = 1.0 / RHO_SOFT + 2.0 * WARM / norm
     B = np.concatenate(F.pack_messages(F.consistency(mu)))
     np.testing.assert_allclose(run.state.nu, step * B, rtol=0, atol=1e-12)
@@ -351,7 +351,7 @@ def test_updates_lower_the_penalised_optimum_to_the_hard_one(solver):
     for _ in range(8):
         values.append(F.soft_optimum(solver.rho, messages_of(F, run.state.nu)).value)
         run._block_steps(400 * run.blocks)
-        take_direct_step(run.view, run.frozen)
+        take_direct_step(run.view)
     # What 400 passes leave of an inner gap, which toward steps make small but slowly.
     assert np.diff(values).max() <= (1e-3 if "toward" in solver.describe() else 1e-7)
     assert min(values) >= optimum - 1e-8

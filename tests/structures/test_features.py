@@ -9,7 +9,7 @@ from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
 from taut.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
-from taut.structures.features import DenseFeatures, node_score, node_scores, push_node, push_states
+from taut.structures.features import dense_features, node_score, node_scores, push_node, push_states
 from taut.structures.features_build import joined, node_features, observed_features, with_weights_of
 
 
@@ -35,7 +35,7 @@ def compiled_push_states(features, node, row, amount, delta):
 
 
 def accumulator_for(features, K):
-    if isinstance(features, DenseFeatures):
+    if features.is_dense:
         return dense_accumulator(np.zeros(features.dim(K)))
     return new_accumulator(features.dim(K), features.dim(K))
 
@@ -117,7 +117,7 @@ def test_push_node_is_the_transpose_of_node_scores(kind, K, seed):
 
 def rows_for(features, K, most_rows):
     """An accumulator that keeps rows, with no more room than is said to be enough."""
-    if isinstance(features, DenseFeatures):
+    if features.is_dense:
         return dense_accumulator(np.zeros(features.dim(K)))
     capacity = features.most_touched(np.array([0, features.n_nodes]), K)
     return row_accumulator(features.dim(K), capacity, most_rows)
@@ -248,6 +248,6 @@ def test_joined_features_score_as_their_parts(kind):
 
 
 def test_dense_and_sparse_features_do_not_mix():
-    dense = DenseFeatures(np.eye(2))
+    dense = dense_features(np.eye(2))
     with pytest.raises(TypeError, match="dense and sparse"):
         joined(dense, node_features(sparse.csr_array(np.eye(2))))

@@ -6,7 +6,6 @@ from taut_reference import chain_pair
 
 from taut.decode import decode
 from taut.structures.chain import chain_layout
-from taut.structures.features import DenseFeatures
 from taut.structures.features_build import node_features, with_weights_of
 
 KINDS = ["dense", "sparse", "observed"]
@@ -30,7 +29,7 @@ def assert_same(ours, theirs):
 def from_parts(problem, **options):
     """The layout as a model file would describe it."""
     features, n_states = problem.features, problem.n_states
-    if isinstance(features, DenseFeatures):
+    if features.is_dense:
         return chain_layout(features.rows.shape[1], n_states, dense=True, **options)
     observed = None
     if hasattr(features, "weight_state"):

@@ -28,7 +28,6 @@ from taut.problem import (
     true_label,
 )
 from taut.structures import chain_problem, multiclass_problem
-from taut.structures.features import DenseFeatures
 
 # Sums of a few dozen products of numbers around 1.
 EXACT = dict(rel=0, abs=1e-12)
@@ -72,15 +71,6 @@ def shift_once(problem, i, y, amount, scale, mu, delta, work):
 @compiled
 def write_truth(problem, i, y):
     true_label(problem, i, y)
-
-
-def in_mode(kernel, problem):
-    """Compiled with dense features, else interpreted.
-
-    What features do themselves is compiled in ``test_features``; whole problems with sparse and
-    observed ones, of which machine code says what enumeration does, are in the solvers' tests.
-    """
-    return kernel if isinstance(problem.features, DenseFeatures) else kernel.py_func
 
 
 # Dense and observed features are the two extremes of the layout; every option appears with each.
@@ -147,7 +137,7 @@ def test_values_of_labellings_marginals_and_the_oracle(case, seed):
         point = random_point(reference, i, rng)
         block(problem, reference, mu, i)[:] = flat(point)
         best, out = np.zeros(problem.longest, np.int32), np.zeros(9)
-        in_mode(values, problem)(problem, w, i, work, y, mu, best, out)
+        values(problem, w, i, work, y, mu, best, out)
 
         truth = reference.phi(i, reference.Y[i])
         of_point = w @ (reference.features_of(i, point) - truth)
@@ -182,7 +172,7 @@ def test_a_change_of_the_marginals_seen_by_the_weights(case, seed):
     block(problem, reference, mu, i)[:] = flat(point)
     before = mu.copy()
     y = rng.integers(0, reference.K, len(reference.Y[i])).astype(np.int32)
-    in_mode(change_and_project, problem)(problem, i, mu, -1.0, y, 1.0, 1.7, work, delta, 0.3)
+    change_and_project(problem, i, mu, -1.0, y, 1.0, 1.7, work, delta, 0.3)
     expected = 1.7 * (reference.phi(i, y) - reference.features_of(i, point))
     np.testing.assert_allclose(as_vector(delta, problem), expected, rtol=0, atol=1e-12)
     moved = 0.7 * flat(point) + 0.3 * flat(reference.image(i, y))
@@ -220,7 +210,7 @@ def test_shift_moves_mass_from_the_truth_to_a_labelling(case, seed):
     i = int(rng.integers(problem.n))
     y = rng.integers(0, reference.K, len(reference.Y[i])).astype(np.int32)
     before = mu.copy()
-    in_mode(shift_once, problem)(problem, i, y, 0.4, 2.0, mu, delta, problem.new_work())
+    shift_once(problem, i, y, 0.4, 2.0, mu, delta, problem.new_work())
     difference = reference.phi(i, y) - reference.phi(i, reference.Y[i])
     change = as_vector(delta, problem)
     np.testing.assert_allclose(change, -2.0 * 0.4 * difference, rtol=0, atol=1e-12)
@@ -237,7 +227,7 @@ def test_the_dual_starts_at_the_truth(case):
     for i, image in enumerate(reference.images(mu)):
         np.testing.assert_array_equal(flat(image), flat(reference.image(i, reference.Y[i])))
         y = np.zeros(problem.longest, np.int32)
-        in_mode(write_truth, problem)(problem, i, y)
+        write_truth(problem, i, y)
         assert y[: len(reference.Y[i])].tolist() == reference.Y[i].tolist()
     np.testing.assert_allclose(reference.weights(mu, 1.0), 0.0, atol=1e-13)
 
@@ -284,7 +274,7 @@ def test_an_accumulator_of_the_problems_capacity_holds_every_direction():
             block(problem, reference, mu, i)[:] = 1.0
             y = np.zeros(length, np.int32)
             roomy = new_accumulator(problem.dim, 100_000)
-            in_mode(change_and_project, problem)(problem, i, mu, 1.0, y, 0.5, 1.0, work, roomy, 0.0)
+            change_and_project(problem, i, mu, 1.0, y, 0.5, 1.0, work, roomy, 0.0)
             assert roomy.count[0] <= delta.touched.size
 
 

@@ -25,7 +25,7 @@ MAGIC = b"taut machine code 1\n"
 SUFFIX = ".unit"
 # What was not used for so long is deleted, and the oldest of what is left beyond so many bytes.
 MOST_DAYS, MOST_BYTES = 60, 256 * 2**20
-compiled_here: list[str] = []  # units that this process had to compile
+used: dict[str, bool] = {}  # units of this process, and whether they had to be compiled
 
 
 class Unit:
@@ -41,17 +41,18 @@ def unit(what: str, modules: Iterable[str], make: Callable[[], tuple[bytes, set[
     """The unit of this description, made of these modules: from disk, or made and kept there."""
     source, folder = sources.digest(modules), places.folder()
     if source is None or folder is None:
-        compiled_here.append(what)
+        used[what] = True
         return Unit(*make())
     # Symbols of Python and of its objects' layout are part of the code.
     text = f"{MAGIC!r} {what} {source} {linking.target()} {sys.implementation.cache_tag}"
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}{SUFFIX}"
     found = read(path)
+    used[what] = found is None
     if found is None:
         with locked(folder, path.name):
             found = read(path)  # another process may have been quicker
+            used[what] = found is None
             if found is None:
-                compiled_here.append(what)
                 found = make()
                 write(path, what, *found)
     return Unit(*found)
@@ -105,11 +106,7 @@ def write(path: Path, what: str, code: bytes, uses: set[str]) -> None:
 def locked(folder: Path, name: str) -> Iterator[None]:
     """One process at a time for each name; without a lock where there is none to be had."""
     try:
-        file = open(  # noqa: SIM115
-            folder / "lock",
-            "r+b",
-            opener=lambda path, flags: os.open(path, flags | os.O_CREAT, 0o600),
-        )
+        file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b")
     except OSError:
         yield
         return
@@ -130,6 +127,12 @@ def _lock(file: BinaryIO, place: int) -> None:
             import fcntl
 
             fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+
+
+def is_empty() -> bool:
+    """Whether nothing has been compiled on this machine yet."""
+    folder = places.folder()
+    return folder is None or not any(folder.glob(f"*{SUFFIX}"))
 
 
 # --- what is there --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numba.core.registry import CPUDispatcher
 
 from taut._compile import cache, linking
 from taut._compile.ops import modules_of, table_of
-from taut._compile.references import OPAQUE, PROBLEM
+from taut._compile.references import OPAQUE, PROBLEM, Ref
 
 OPTIONS = {"nopython": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
 
@@ -57,6 +57,8 @@ class Entry(CPUDispatcher):
             for kind, hidden in zip(given, self.hidden, strict=True):
                 if hidden is PROBLEM:
                     table_of(kind.instance_class).provide(unit.uses, where)
+                elif isinstance(kind, Ref):  # perhaps with a problem inside
+                    table_of(kind.instance_class).uses.update(unit.uses)
             self._insert([kind._code for kind in given], call, False)
         return call
 

@@ -9,6 +9,7 @@ This is the one file that leans on numba's inside: how a library of code is fini
 passes its pipeline has. ``TAUT_PLAIN_NUMBA=1`` does without it (see :mod:`taut._compile.marks`).
 """
 
+import functools
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -173,6 +174,14 @@ def target() -> str:
             cpu_target.target_context.codegen().magic_tuple(),
         )
     )
+
+
+@functools.cache
+def failing() -> "Loaded":
+    """A function that only fails: what a table holds for functions that were not provided, so that
+    a mistake in this package ends in a SystemError instead of a crash."""
+    module = llvm.parse_assembly("define i32 @fail() { ret i32 -1 }")
+    return Loaded(bytes(cpu_target.target_context.codegen()._tm.emit_object(module)))
 
 
 class Loaded:

@@ -21,7 +21,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from taut._compile import cache, linking
-from taut._compile.references import OPAQUE, PROBLEM, ProblemType, Ref, kind_of, word
+from taut._compile.references import OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of, word
 
 # Scratch memory is what these methods of a problem return; their annotation is its type.
 MAKERS = {"work": "new_work", "sums": "new_sums", "search": "new_rescaled_search"}
@@ -53,7 +53,9 @@ OPS: dict[str, Op] = {}
 
 def _made_by(cls: type, parameter: str, op: str) -> Ref:
     maker = getattr(cls, MAKERS[parameter], None)
-    made = maker and get_type_hints(maker).get("return")
+    if maker is None:
+        return Ref(Nothing)
+    made = get_type_hints(maker).get("return")
     if not made:
         raise TypeError(
             f"{cls.__name__}.{op} takes {parameter}, whose type is unknown: annotate what "
@@ -109,7 +111,7 @@ class Table:
 
     def __init__(self, cls: type):
         self.cls = cls
-        self.memory = np.zeros(MOST, np.uint64)
+        self.memory = np.full(MOST, linking.failing().function("fail"), np.uint64)
         self.address = self.memory.ctypes.data
         self.ready: set[str] = set()  # functions that can be called
         self.groups: dict[str, Any] = {}  # machine code

@@ -1,8 +1,8 @@
 """Where machine code is kept, and whom that place must belong to.
 
 A cache of machine code is as trusted as the program itself: who can write to it runs code as
-whoever reads it. So folders are made for their owner alone, and a folder or file that belongs to another
-user (but the administrator), or that others may write to, is not used.
+whoever reads it. So folders are made for their owner alone, and a folder or file that belongs to
+another user (but the administrator), or that others may write to, is not used.
 """
 
 import functools

@@ -18,9 +18,10 @@ call from Python, and live until it returns.
 This is built on numba's public extension interface alone.
 """
 
+import ctypes
 import functools
 import struct
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numba
 import numpy as np
@@ -141,7 +142,26 @@ def by_reference(cls: Any) -> Any:
     return cls
 
 
+@by_reference
+class Nothing(NamedTuple):
+    """Scratch memory of what needs none."""
+
+
 # --- what Python writes ---------------------------------------------------------------------------
+
+
+def _from_object(array: np.ndarray) -> int:
+    """The address that an array object begins with, as every extension of NumPy reads it; asking
+    the array in Python takes three times as long."""
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+
+
+_probe = np.zeros(3)
+address_of = (
+    _from_object
+    if _from_object(_probe) == _probe.ctypes.data
+    else lambda array: array.ctypes.data  # another kind of Python
+)
 
 
 class Words:
@@ -154,7 +174,7 @@ class Words:
         self.kept: list[Any] = [value]
         write(value, record_of(type(value)), out, self.kept)
         self.memory = np.array(out, np.uint64)
-        self.address = self.memory.ctypes.data
+        self.address = address_of(self.memory)
 
 
 def write(values: Any, record: Record, out: list[int], kept: list[Any]) -> None:
@@ -165,7 +185,7 @@ def write(values: Any, record: Record, out: list[int], kept: list[Any]) -> None:
             ) and value.dtype == field.dtype
             if not (fits and value.ndim == field.ndim and value.flags.c_contiguous):
                 raise misfit(value, field)
-            out.append(value.__array_interface__["data"][0])
+            out.append(address_of(value))
             out.extend(value.shape)
         elif field.record is not None:
             write(value, field.record, out, kept)
@@ -202,7 +222,7 @@ class ProblemWords:
         if owner is not None:
             table.provide(table_of(owner).uses, owner.__name__)
         self.memory = np.array([words.address, table.address], np.uint64)
-        self.address = self.memory.ctypes.data
+        self.address = address_of(self.memory)
         self.kept = words
 
 

@@ -2,11 +2,11 @@
 
 import sys
 
-from taut import _compile
+from taut._compile import cache
 from taut.solvers.progress import say_compiling
 
 
 def announce_compilation() -> None:
     """Nothing has been compiled on this machine yet: say so, if someone is watching."""
-    if sys.stderr.isatty() and not any(_compile.CACHE_DIRECTORY.iterdir()):
+    if sys.stderr.isatty() and cache.is_empty():
         say_compiling()

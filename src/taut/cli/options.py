@@ -210,6 +210,11 @@ def add_warmup(warmup: ArgumentParser) -> None:
         help="that, the other solvers, and dense features as of Python",
     )
     warmup.add_argument("--quiet", action="store_true", help="print nothing")
+    warmup.add_argument(
+        "--list",
+        action="store_true",
+        help="compile nothing; show what there is, and where",
+    )
 
 
 def _add_model(parser: ArgumentParser) -> None:

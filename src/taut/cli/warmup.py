@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taut import _compile
+from taut._compile import cache, places
 from taut.chain_model import ChainModel, Stacked
 from taut.chain_posterior import n_best_labellings, sampled_labellings
 from taut.cli import main
@@ -34,6 +34,8 @@ METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
 def run(options: Namespace) -> int:
+    if options.list:
+        return _list()
     start = time.perf_counter()
     with TemporaryDirectory(prefix="taut-warmup-") as folder:
         text, model = Path(folder, "text"), str(Path(folder, "model"))
@@ -54,7 +56,21 @@ def run(options: Namespace) -> int:
             _train_dense_crf(solver)
     if not options.quiet:
         seconds = time.perf_counter() - start
-        print(f"ready after {seconds:.1f} s; machine code is kept in {_compile.CACHE_DIRECTORY}")
+        where = f"is kept in {places.folder()}" if places.folder() else "cannot be kept anywhere"
+        print(f"ready after {seconds:.1f} s; machine code {where}")
+    return 0
+
+
+def _list() -> int:
+    """What is there, its size and where."""
+    found, now = cache.entries(), time.time()
+    for what, size, used in found:
+        days = int((now - used) / 86400)
+        when = f"used {days} days ago" if days else "used today"
+        print(f"{size / 1024:7.1f} KiB  {when:18}  {what.partition('(')[0]}")
+    total = sum(size for _, size, _ in found) / 2**20
+    place = places.folder() or "no folder: there is none to be had"
+    print(f"{len(found)} pieces of machine code, {total:.1f} MiB, in {place}")
     return 0
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Opaque, Problem, Vector, both_modes, by_reference
+from taut._compile.references import Nothing
 from taut.accumulator import Accumulator
 from taut.problem import (
     add_corner,
@@ -256,7 +257,7 @@ def new_search(problem: Any) -> Any:
             'formulation="margin", or StructuredSVM with a model of your own that has a method '
             'slack_oracle (PythonProblem(..., formulation="slack"))'
         )
-    return problem.new_rescaled_search()
+    return problem.new_rescaled_search() if hasattr(problem, "new_rescaled_search") else Nothing()
 
 
 def slack_rescaled(problem: Any) -> SlackRescaled:

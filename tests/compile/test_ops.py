@@ -1,0 +1,223 @@
+"""Kernels that know no structure find its functions in a table."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from taut._compile import Opaque, Problem, Vector, by_reference, compiled, generic
+from taut._compile.modes import PLAIN
+from taut._compile.ops import Table
+
+pytestmark = pytest.mark.skipif(PLAIN, reason="plain numba has no tables")
+
+
+@generic(group="test")
+def value_of(problem: Problem, i: int, work: Opaque) -> float:
+    """A number for example i."""
+
+
+@generic(group="test", optional=True)
+def bonus(problem: Problem, i: int) -> float:
+    """Something on top."""
+    return 0.25
+
+
+@generic(group="test")
+def fill(problem: Problem, out: Vector) -> None:
+    """Write something."""
+
+
+@generic(group="test of what nobody has")
+def missing(problem: Problem) -> float:
+    """A function that no class has."""
+
+
+@by_reference
+class Scratch(NamedTuple):
+    factor: Vector
+
+
+@by_reference
+class Plain(NamedTuple):
+    numbers: Vector
+
+    def value_of(problem, i, work):
+        return problem.numbers[i] * work.factor[0]
+
+    def fill(problem, out):
+        out[0] = problem.numbers[0]
+
+    def new_work(problem) -> Scratch:
+        return Scratch(np.array([2.0]))
+
+
+@by_reference
+class Other(NamedTuple):
+    offset: float
+
+    def value_of(problem, i, work):
+        return i + problem.offset  # an integer and a float
+
+    def bonus(problem, i):
+        return 1  # made a float
+
+    def fill(problem, out):
+        out[0] = problem.offset
+
+    def new_work(problem) -> Scratch:
+        return Scratch(np.zeros(0))
+
+
+@by_reference
+class OuterScratch(NamedTuple):
+    base: Opaque
+
+
+@by_reference
+class Negated(NamedTuple):
+    """A problem made of another, of any class."""
+
+    base: Problem
+
+    def value_of(problem, i, work):
+        return -value_of(problem.base, i, work.base)
+
+    def fill(problem, out):
+        fill(problem.base, out)
+        out[0] *= -1.0
+
+    def new_work(problem) -> OuterScratch:
+        return OuterScratch(problem.base.new_work())
+
+
+@compiled
+def total(problem: Problem, n, work: Opaque):
+    result = 0.0
+    for i in range(n):
+        result += value_of(problem, i, work) + bonus(problem, i)
+    return result
+
+
+@compiled
+def first(problem: Problem, out):
+    fill(problem, out)
+    return out[0]
+
+
+PROBLEMS = [
+    Plain(np.arange(5.0)),
+    Other(0.5),
+    Negated(Plain(np.arange(5.0))),
+    Negated(Other(0.5)),
+    Negated(Negated(Plain(np.arange(5.0)))),
+]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
+def test_a_kernel_runs_on_every_class_as_interpreted(problem):
+    work = problem.new_work()
+    assert total(problem, 5, work) == total.py_func(problem, 5, work)
+    assert first(problem, np.zeros(1)) == first.py_func(problem, np.zeros(1))
+
+
+def test_kernels_are_compiled_once_for_all_classes():
+    for problem in PROBLEMS:
+        total(problem, 5, problem.new_work())
+    assert len(total.units) == 1
+
+
+def test_a_problem_inside_another_has_its_functions_before_they_are_called():
+    """A class that no kernel has met by itself."""
+
+    @by_reference
+    class Unmet(NamedTuple):
+        numbers: Vector
+
+        def value_of(problem, i, work):
+            return 3.0 * problem.numbers[i]
+
+        def fill(problem, out):
+            out[0] = 7.0
+
+        def new_work(problem) -> Scratch:
+            return Scratch(np.zeros(1))
+
+    problem = Negated(Unmet(np.ones(2)))
+    assert total(problem, 2, problem.new_work()) == -6.0 + 0.5
+
+
+def test_a_function_that_a_class_lacks_is_an_error_before_the_kernel_runs():
+    @compiled
+    def ask(problem: Problem, out):
+        out[0] = 1.0
+        return missing(problem)
+
+    out = np.zeros(1)
+    with pytest.raises(TypeError, match=r"Plain has no method missing, which .*ask needs: write"):
+        ask(PROBLEMS[0], out)
+    assert out[0] == 0.0
+    with pytest.raises(TypeError, match="Negated has no method missing"):
+        ask(PROBLEMS[2], out)
+
+
+def test_scratch_memory_of_unknown_type_is_an_error_that_says_what_to_annotate():
+    @by_reference
+    class Vague(NamedTuple):
+        numbers: Vector
+
+        def value_of(problem, i, work):
+            return 0.0
+
+        def fill(problem, out):
+            pass
+
+        def new_work(problem):
+            return Scratch(np.zeros(0))
+
+    problem = Vague(np.zeros(1))
+    with pytest.raises(TypeError, match="annotate what new_work returns"):
+        total(problem, 1, problem.new_work())
+
+
+def test_an_argument_of_the_wrong_type_is_an_error_that_names_it():
+    @compiled
+    def wrong(problem: Problem, out):
+        fill(problem, out)
+
+    with pytest.raises(Exception, match=r"fill: out is array\(float32, 1d, C\), where"):
+        wrong(PROBLEMS[0], np.zeros(1, np.float32))
+
+
+@compiled
+def through_its_owner(problem, i, work: Opaque):
+    return value_of(problem.base, i, work)
+
+
+def test_a_problem_inside_a_named_tuple_of_known_type_has_its_functions_too():
+    @by_reference
+    class Unmet(NamedTuple):
+        numbers: Vector
+
+        def value_of(problem, i, work):
+            return problem.numbers[i]
+
+        def fill(problem, out):
+            pass
+
+        def new_work(problem) -> Scratch:
+            return Scratch(np.zeros(1))
+
+    problem = Negated(Unmet(np.ones(2)))
+    assert through_its_owner(problem, 1, problem.base.new_work()) == 1.0
+
+
+def test_a_table_without_its_functions_fails_without_a_crash(monkeypatch):
+    monkeypatch.setattr(Table, "provide", lambda self, names, caller: None)
+
+    @by_reference
+    class Never(NamedTuple):
+        numbers: Vector
+
+    with pytest.raises(SystemError):
+        first(Never(np.zeros(1)), np.zeros(1))
