@@ -32,7 +32,7 @@ def from_parts(problem, **options):
     if features.is_dense:
         return chain_layout(features.rows.shape[1], n_states, dense=True, **options)
     observed = None
-    if hasattr(features, "weight_state"):
+    if features.is_observed:
         observed = features.weight_pointer, features.weight_state
     return chain_layout(features.n_features, n_states, observed=observed, **options)
 
@@ -46,7 +46,7 @@ def test_predictions_are_those_of_the_problem_it_was_trained_on(kind, n_step):
     steps = others.step_features if n_step else None
     features = others.features
     if kind == "observed":
-        features = with_weights_of(features[:4], trained.features)
+        features = with_weights_of(features, trained.features)
     w = np.random.default_rng(0).normal(size=trained.dim)
     w[trained.held_at_zero()] = 0.0
     expected = decode(trained.for_prediction(features, [4, 1, 6], steps), w)

@@ -50,7 +50,7 @@ def unit(what: str, modules: Iterable[str], make: Callable[[], tuple[bytes, set[
     used[what] = found is None
     if found is None:
         with locked(folder, path.name):
-            found = read(path)  # another process may have been quicker
+            found = read(path, says=False)  # another process may have been quicker
             used[what] = found is None
             if found is None:
                 found = make()
@@ -58,7 +58,7 @@ def unit(what: str, modules: Iterable[str], make: Callable[[], tuple[bytes, set[
     return Unit(*found)
 
 
-def read(path: Path) -> tuple[bytes, set[str]] | None:
+def read(path: Path, says: bool = True) -> tuple[bytes, set[str]] | None:
     """Code and needs; None if there is no such file, or none to be trusted."""
     try:
         with open(path, "rb") as file:
@@ -74,7 +74,8 @@ def read(path: Path) -> tuple[bytes, set[str]] | None:
             _mark_used(path)
             return opened[1], set(opened[0]["uses"])
         refusal = "it is damaged"
-    log.warning("compiling anew what is in %s: %s", path, refusal)
+    if says:
+        log.warning("compiling anew what is in %s: %s", path, refusal)
     return None
 
 

@@ -27,7 +27,7 @@ class Entry(CPUDispatcher):
         super().__init__(function, targetoptions=dict(OPTIONS))
         self.helper = numba.njit(**linking.HELPER, **options)(function)
         hints = get_type_hints(function, include_extras=True)
-        kinds = {("problem",): PROBLEM, ("opaque",): OPAQUE}
+        kinds: dict[Any, Any] = {("problem",): PROBLEM, ("opaque",): OPAQUE}
         self.hidden = [
             kinds.get(getattr(hints.get(name), "__metadata__", None))
             for name in self.__signature_names__()

@@ -135,7 +135,8 @@ def linked(name: str, members: dict[str, Any], called_from_python: str = "") -> 
             library, made.fndesc, made.environment, made.call_helper, release_gil=True
         )
         names = {made.fndesc.llvm_cpython_wrapper_name: "call"}
-    module, uses = library._final_module, set()
+    module = library._final_module
+    uses: set[str] = set()
     for part in _closure(library):
         module.link_in(part._get_module_for_linking(), preserve=True)
         uses |= getattr(part, "uses", set())

@@ -87,7 +87,7 @@ def register(dispatch: Callable, function: Callable, group: str, default: Callab
 
     infer_global(dispatch, types.Function(Call))
 
-    @lower_builtin(dispatch, ProblemType, types.VarArg(types.Any))
+    @lower_builtin(dispatch, ProblemType, types.VarArg(types.Any))  # type: ignore[attr-defined]
     def call(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         context.active_code_library.uses.add(op.name)
         words = word(builder, arguments[0], 0, cgutils.voidptr_t)

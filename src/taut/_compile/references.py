@@ -114,13 +114,14 @@ def kind_of(annotation: Any, name: str) -> Any:
         return NUMBERS[annotation]
     if annotation is None or annotation is type(None):
         return types.none
-    what = getattr(annotation, "__metadata__", (None,))
+    what: tuple[Any, ...] = getattr(annotation, "__metadata__", ())
     if what == ("opaque",):
         return OPAQUE
     if what == ("problem",):
         return PROBLEM
     if len(what) == 2:
-        return types.Array(numba.from_dtype(np.dtype(what[0])), what[1], "C")
+        array: Any = types.Array
+        return array(numba.from_dtype(np.dtype(what[0])), what[1], "C")
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return Ref(annotation)
     raise TypeError(
@@ -172,7 +173,7 @@ class Words:
     def __init__(self, value: Any):
         out: list[int] = []
         self.kept: list[Any] = [value]
-        write(value, record_of(type(value)), out, self.kept)
+        write(value, record_of(type(value)), out, self.kept)  # type: ignore[arg-type]
         self.memory = np.array(out, np.uint64)
         self.address = address_of(self.memory)
 
