@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._compile import Problem, compiled, in_mode
+from taut._compile import Problem, compiled, in_mode, ready
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
@@ -196,8 +196,8 @@ class Run(OracleRun):
             return
         self._block_steps(0)
         if self.solver.keeps_gram:
-            in_mode(sweep, self.problem)(self.problem, self.state, self.C, 0)
-            in_mode(extrapolate, self.problem)(self.problem, self.state, self.C, 0, 0.0)
+            ready(sweep, self.problem, self.state, self.C, 0)
+            ready(extrapolate, self.problem, self.state, self.C, 0, 0.0)
 
     # --- moving -------------------------------------------------------------------------------
 
