@@ -15,9 +15,12 @@ EXPECTED = "a matrix of numbers with one row per position is expected"
 def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
     """Check and join sequences; ``n_features`` is what a fitted model expects."""
     if isinstance(X, Sequences):
+        X = _checked_again(X, name)
         rows, lengths, steps = X.rows, X.lengths, None
     else:
         rows, lengths, steps = _join(X, name)
+    if len(lengths) == 0:
+        raise ValueError(f"{name} has no sequences")
     empty = np.flatnonzero(lengths == 0)
     if empty.size:
         raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
@@ -29,6 +32,14 @@ def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
     if steps is not None:
         _checked_numbers(steps, lengths, f"step features of {name}")
     return Stacked(rows, lengths, steps)
+
+
+def _checked_again(X: Sequences, name: str) -> Sequences:
+    """Its arrays may have been altered since it was made."""
+    try:
+        return Sequences(X.rows, X.lengths)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _join(X: Any, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
