@@ -7,6 +7,8 @@ from scipy import sparse
 
 from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
 
+MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
+
 
 def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
@@ -55,12 +57,19 @@ def observed_layout(
     """
     full = 6 * counts >= n_states  # on CoNLL-2000 the fastest of several thresholds
     pointer = np.concatenate([[0], np.cumsum(np.where(full, n_states, counts))])
+    if n_states > MOST_OBSERVED:
+        raise ValueError(
+            f"there are {n_states} labels; observed features are for {MOST_OBSERVED} at most: use "
+            'features="all", or merge labels'
+        )
+    if pointer[-1] >= 2**31:
+        raise ValueError(f"{pointer[-1]} weights are more than can be numbered")
     first_pair = np.cumsum(counts) - counts
     shift = np.repeat(pointer[:-1] - np.where(full, 0, first_pair), counts)
     place = shift + np.where(np.repeat(full, counts), states, np.arange(len(states)))
+    # Small types: these arrays are read at random, and should stay in the processor's cache.
     weight_state = np.full(pointer[-1], -1, np.int16)
     weight_state[place] = states
-    # Small types: these arrays are read at random, and should stay in the processor's cache.
     return pointer.astype(np.int32), weight_state, place
 
 
@@ -70,6 +79,23 @@ def with_weights_of(features: Any, trained: Features) -> Features:
         layout: Any = (trained.weight_pointer, trained.weight_state)
         return ObservedFeatures(*features, *layout)
     return features
+
+
+def check_like(features: Any, trained: Features) -> None:
+    """New nodes must have the features that the weights of ``trained`` are for."""
+    if type(features) is not type(trained):
+        raise TypeError(
+            f"features are {type(features).__name__}, the model was fitted with "
+            f"{type(trained).__name__}; use node_features and with_weights_of"
+        )
+    given, fitted = (
+        part.rows.shape[1] if isinstance(part, DenseFeatures) else part.n_features
+        for part in (features, trained)
+    )
+    if given != fitted:
+        raise ValueError(
+            f"there are {given} features per row, the model was fitted with {fitted}"
+        )
 
 
 def joined(fitted: Any, new: Any) -> Features:

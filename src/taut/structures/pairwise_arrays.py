@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from taut.sequences import checked_lengths
 from taut.structures.constraints import (
     ImpossibleConstraint,
     Tables,
@@ -17,7 +18,7 @@ from taut.structures.constraints import (
     impossible,
 )
 from taut.structures.features import DenseFeatures, Features
-from taut.structures.features_build import joined
+from taut.structures.features_build import check_like, joined
 
 
 class PairwiseArrays(NamedTuple):
@@ -69,7 +70,13 @@ class PairwiseArrays(NamedTuple):
         ``forced`` holds labels that must come out, -1 where any may.
         """
         problem.check_steps(step_features)
-        n_nodes = int(np.sum(lengths))
+        check_like(features, problem.features)
+        n_nodes = features.n_nodes()
+        lengths = checked_lengths(lengths, n_nodes)
+        if step_features is not None and len(step_features) != n_nodes:
+            raise ValueError(
+                f"there are {len(step_features)} rows of step features for {n_nodes} nodes"
+            )
         return problem._replace(
             features=features,
             pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
