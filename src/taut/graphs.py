@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import sound_csr
+
 EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or a taut.Graph"
 
 
@@ -124,13 +126,8 @@ def matrix(x: Any, place: str, kind: str) -> Any:
             + ("; x[:, None] makes a column of them" if x.ndim == 1 else "")
         )
     if sparse.issparse(x):
-        x = x.tocsr().astype(np.float64, copy=False)
-        try:
-            x.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(
-                f"{kind} features of {place} are no sound CSR matrix: {error}"
-            ) from None
+        x = sound_csr(x, f"the matrix of {kind} features of {place}")
+        x = x.astype(np.float64, copy=False)
     values = x.data if sparse.issparse(x) else x
     if np.all(np.isfinite(values)):
         return x

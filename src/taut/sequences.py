@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import sound_csr
+
 
 class Sequences(Sequence):
     """Rows of a dense or CSR matrix, seen as a list of sequences.
@@ -16,7 +18,11 @@ class Sequences(Sequence):
     """
 
     def __init__(self, rows: Any, lengths: Sequence[int] | np.ndarray):
-        self.rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+        if not sparse.issparse(rows):
+            rows = np.asarray(rows)
+        elif rows.format != "csr":
+            rows = sound_csr(rows, "rows")
+        self.rows = rows
         if self.rows.ndim != 2:
             raise ValueError(f"rows have shape {self.rows.shape}; a matrix is expected")
         self.lengths = checked_lengths(lengths, self.rows.shape[0])

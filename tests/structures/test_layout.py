@@ -132,7 +132,7 @@ def test_features_must_be_those_of_the_weights(kind):
     with pytest.raises(ValueError, match="5 features per row, the model was fitted with 3"):
         layout.for_prediction(new_nodes(kind, 4, 5, layout), [4], None)
     other = "sparse" if kind == "dense" else "dense"
-    with pytest.raises(TypeError, match="features are (Dense|Sparse)Features, the model was fit"):
+    with pytest.raises(TypeError, match=r"features are (Dense|Sparse)Features, the model was fit"):
         layout.for_prediction(new_nodes(other, 4, 3, layout), [4], None)
 
 
@@ -145,7 +145,7 @@ def test_there_must_be_a_row_of_step_features_for_each_position():
 def test_more_labels_than_observed_features_can_name_are_refused():
     """Their numbers are kept in 16 bits, where 40,000 would be a negative one."""
     counts, states = np.array([1]), np.array([39_999])
-    with pytest.raises(ValueError, match="there are 40000 labels; observed features .* 32767"):
+    with pytest.raises(ValueError, match=r"there are 40000 labels; observed features .* 32767"):
         observed_layout(counts, states, n_states=40_000)
     _, state, place = observed_layout(counts, np.array([32_766]), n_states=32_767)
     assert state[place].tolist() == [32_766]

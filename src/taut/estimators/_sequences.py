@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import check_sound, sound_csr
 from taut.chain_model import Stacked
 from taut.sequences import Sequences
 
@@ -37,7 +38,10 @@ def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
 def _checked_again(X: Sequences, name: str) -> Sequences:
     """Its arrays may have been altered since it was made."""
     try:
-        return Sequences(X.rows, X.lengths)
+        X = Sequences(X.rows, X.lengths)
+        if sparse.issparse(X.rows):
+            check_sound(X.rows, "rows")
+        return X
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -80,7 +84,7 @@ def _matrix(x: Any, place: str) -> Any:
     if sparse.issparse(x):
         if x.ndim != 2:
             raise ValueError(f"{place} has shape {x.shape}; {EXPECTED}")
-        return x
+        return sound_csr(x, place)
     if isinstance(x, list | tuple) and x and isinstance(x[0], dict | str | bytes):
         raise TypeError(
             f"{place} holds {type(x[0]).__name__} objects; {EXPECTED}, as in the other sequences"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import csr_arrays
 from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
 
 MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
@@ -13,24 +14,8 @@ MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
 def node_features(rows: Any) -> DenseFeatures | SparseFeatures:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
     if not sparse.issparse(rows):
-        return DenseFeatures(_writable(rows, np.float64))
-    rows = rows.tocsr()
-    rows.check_format(full_check=True)  # compiled code follows its numbers
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return SparseFeatures(
-        _writable(rows.indptr, np.int64),
-        _writable(rows.indices, np.int32),
-        _writable(rows.data, np.float64),
-        rows.shape[1],
-    )
-
-
-def _writable(values: Any, kind: type) -> np.ndarray:
-    """A copy if it is read-only, although nothing writes to it: numba would compile everything once
-    more for such arrays."""
-    return np.require(values, kind, ["C", "W"])
+        return DenseFeatures(np.require(rows, np.float64, ["C", "W"]))
+    return SparseFeatures(*csr_arrays(rows), rows.shape[1])
 
 
 def observed_features(
@@ -93,9 +78,7 @@ def check_like(features: Any, trained: Features) -> None:
         for part in (features, trained)
     )
     if given != fitted:
-        raise ValueError(
-            f"there are {given} features per row, the model was fitted with {fitted}"
-        )
+        raise ValueError(f"there are {given} features per row, the model was fitted with {fitted}")
 
 
 def joined(fitted: Any, new: Any) -> Features:
