@@ -52,6 +52,8 @@ def multilabel_problem(
     """
     rows = as_rows(rows)
     n, n_labels = rows.n_rows, len(model.states)
+    if Y is not None:
+        _check_indicators(np.asarray(Y), (n, n_labels))
     ends = np.array(model.joins, np.int32).reshape(-1, 2)
     return graph_problem(
         model,
@@ -66,6 +68,16 @@ def multilabel_problem(
         shared_edges=True,
         **options,
     )
+
+
+def _check_indicators(Y: np.ndarray, shape: tuple[int, int]) -> None:
+    """Before they are cast to integers, where anything might become a 0 or 1."""
+    if Y.shape != shape:
+        raise ValueError(f"Y has shape {Y.shape}; expected {shape}, a row per example")
+    wrong = np.argwhere((Y != 0) & (Y != 1))
+    if wrong.size:
+        i, label = wrong[0]
+        raise ValueError(f"Y[{i}, {label}] is {Y[i, label]}; 0 or 1 is expected")
 
 
 def label_edges(edges: Any, Y: np.ndarray) -> np.ndarray:
