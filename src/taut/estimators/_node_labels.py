@@ -60,12 +60,19 @@ class NodeLabels:
         """(types, K, K) what it costs to answer ``column`` where ``row`` is right."""
         if given is not None and self.n_types > 1:
             raise ValueError("a cost matrix is for one node type; these graphs have several")
-        width = max(len(codec.classes) for codec in self.codecs)
+        tables = [
+            cost_matrix(
+                truth if node_type is None else truth[node_type == kind],
+                codec.classes.tolist(),
+                class_weight,
+                given,
+            )
+            for kind, codec in enumerate(self.codecs)
+        ]
+        width = max(len(table) for table in tables)
         costs = np.zeros((self.n_types, width, width))
-        for kind, codec in enumerate(self.codecs):
-            of_type = truth if node_type is None else truth[node_type == kind]
-            classes, k = codec.classes.tolist(), len(codec.classes)
-            costs[kind, :k, :k] = cost_matrix(of_type, classes, class_weight, given)
+        for kind, table in enumerate(tables):
+            costs[kind, : len(table), : len(table)] = table
         return costs
 
     def checked_types(self, stacked: StackedGraphs) -> np.ndarray | None:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taut.memory import check_memory
 from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
@@ -78,6 +79,13 @@ def pairwise_problem(
     ):
         if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
             raise ValueError(f"{name} must have shape {size} and no negative entries")
+    places = _places(features.dim(n_states), n_states, bias, boundary, n_step)
+    check_memory(
+        2 * places["dim"],
+        f"there are {n_states} labels and {places['dim']:,} weights; training",
+        "weights",
+        'leave out features or merge labels, or for sparse sequences use features="observed"',
+    )
     problem = Pairwise(
         features=features,
         pointer=pointer,
@@ -91,7 +99,7 @@ def pairwise_problem(
         n_states=n_states,
         n_step=n_step,
         n=n,
-        **_places(features.dim(n_states), n_states, bias, boundary, n_step),
+        **places,
     ).constrained(allowed, forced)
     check_truth(problem)
     return problem

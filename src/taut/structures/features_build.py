@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._sparse import csr_arrays
+from taut.memory import check_memory
 from taut.structures.features import DenseFeatures, Features, ObservedFeatures, SparseFeatures
 
 MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
@@ -27,6 +28,12 @@ def observed_features(
     pairs = features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
     pairs = np.unique(pairs if known is None else pairs[np.repeat(known, per_node)])
     attributes, states = np.divmod(pairs, n_states)
+    check_memory(
+        5 * features.n_features,
+        f"there are {features.n_features:,} features; training",
+        "where the weights of each begin",
+        "leave out those without entries",
+    )
     counts = np.bincount(attributes, minlength=features.n_features)
     pointer, weight_state, _ = observed_layout(counts, states, n_states)
     return ObservedFeatures(*features, pointer, weight_state)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taut.memory import check_memory
 from taut.structures.graphs.arrays import Edges, Nodes
 from taut.structures.graphs.model import GraphModel
 
@@ -187,4 +188,14 @@ def check_attractive(edges: Edges) -> None:
     raise ValueError(
         "attractive=True needs edge features that are not negative: edge "
         f"{e - edges.start[graph]} of graph {graph} has {values[wrong[0]]} in column {column}"
+    )
+
+
+def check_tables(n_tables: int, n_edges: int, width: int) -> None:
+    """So many tables of scores or marginals for each edge of the largest graph fit in memory."""
+    check_memory(
+        n_tables * n_edges * width**2,
+        f"there are {width} labels; inference",
+        f"pairs of labels at each edge of a graph that has {n_edges}",
+        "are these the labels? Merge rare ones, or use smaller graphs",
     )

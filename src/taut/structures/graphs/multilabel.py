@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from taut.inference.maxsum import forest_order
+from taut.memory import check_memory
 from taut.structures.graphs.build import graph_problem
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
@@ -91,6 +92,12 @@ def label_edges(edges: Any, Y: np.ndarray) -> np.ndarray:
     n_labels = Y.shape[1]
     if isinstance(edges, str):
         if edges == "full":
+            check_memory(
+                3 * n_labels**2,
+                f"joining all {n_labels} labels with each other",
+                "pairs of labels",
+                'use edges="tree" or "none"',
+            )
             return np.argwhere(np.triu(np.ones((n_labels, n_labels)), 1)).astype(np.int32)
         if edges == "none":
             return np.zeros((0, 2), np.int32)

@@ -28,6 +28,7 @@ import numpy as np
 from taut._compile import freeze
 from taut.accumulator import Accumulator, add_scaled, dense_accumulator, new_accumulator
 from taut.inference.methods import Method
+from taut.memory import check_memory
 from taut.problem import label_value
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.compute import (
@@ -217,11 +218,18 @@ class GraphProblem(DescribedGraphs):
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth; message passing starts afresh."""
+        blocks = int(problem.pointer[-1]) * problem.width + problem.n * problem.n_edge_weights
+        check_memory(
+            blocks,
+            f"there are {problem.n} examples and {problem.n_edge_weights} weights of edges; "
+            "training",
+            "these weights in each example",
+            'simpler pairwise scores such as "potts", fewer edge types or fewer examples need less',
+        )
         make_all_ready()  # kernels write truths before there is any work
         arrays = problem.arrays
         arrays.search.messages[:] = 0.0
-        blocks = problem.pointer[-1] * problem.width + problem.n * problem.n_edge_weights
-        mu = np.zeros(int(blocks))
+        mu = np.zeros(blocks)
         fill_truth(arrays.edges, arrays.pointer, arrays.loss.truth, mu)
         return mu
 
