@@ -144,10 +144,16 @@ def test_what_is_no_list_of_graphs_is_refused(graphs, error, message):
     [
         (dict(node_types=[0, 1]), r"node_types of graphs\[0\] has shape \(2,\), it has 4 nodes"),
         (dict(edge_types=[0]), r"edge_types of graphs\[0\] has shape \(1,\), it has 4 edges"),
-        (dict(node_types=[0, 1, 0, -1]), r"node_types of graphs\[0\] must be numbers"),
-        (dict(node_types=[0, 1, 0, 0.5]), r"node_types of graphs\[0\] must be numbers"),
-        (dict(node_weights=[0, 1, 0, np.nan]), r"node_weights of graphs\[0\] must be numbers"),
-        (dict(node_weights=[0, 1, 0, -1]), r"node_weights of graphs\[0\] must be numbers"),
+        (
+            dict(node_types=[0, 1, 0, -1]),
+            r"node 3 of graphs\[0\] is of type -1; types are integers",
+        ),
+        (
+            dict(node_types=[0, 1, 0, 0.5]),
+            r"node 0 of graphs\[0\] is of type 0.0; types are integers",
+        ),
+        (dict(node_weights=[0, 1, 0, np.nan]), r"node 3 of graphs\[0\] has weight nan; it must be"),
+        (dict(node_weights=[0, 1, 0, -1]), r"node 3 of graphs\[0\] has weight -1; it must be fin"),
         (dict(node_types=[0, 1, 0, 0]), r"graphs\[1\] has no node_types but graphs\[0\] has"),
     ],
     ids=["too few", "too few edges", "negative", "fraction", "NaN", "negative weight", "some only"],
@@ -155,6 +161,48 @@ def test_what_is_no_list_of_graphs_is_refused(graphs, error, message):
 def test_types_and_weights_that_do_not_fit_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         stack_graphs([Graph(*SQUARE, **fields), POINT])
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (2**32, "4294967296"),  # which is 0 in 32 bits
+        (2**31, "2147483648"),  # which is negative there
+        (2**64 - 1, "0.0"),  # numpy makes floats of these
+        (2**70, "1180591620717411303424"),
+        (-1, "-1"),
+        (1.0, "0.0"),
+        (np.nan, "0.0"),
+        (None, "None"),
+        ("a", "'0'"),
+    ],
+)
+@pytest.mark.parametrize("what", ["node", "edge"])
+def test_types_out_of_range_are_refused_with_their_place(what, value, written):
+    types = {f"{what}_types": [0, 0, 0, value]}
+    expected = (
+        rf"{what} \d of graphs\[1\] is of type {written}.*; types are integers from 0 to 2147483647"
+    )
+    with pytest.raises(ValueError, match=expected):
+        stack_graphs([Graph(*SQUARE, **{f"{what}_types": [0] * 4}), Graph(*SQUARE, **types)])
+
+
+def test_types_of_every_kind_that_holds_integers_are_taken():
+    for kind in (np.int8, np.uint64, np.int64, object):
+        stacked = stack_graphs([Graph(*SQUARE, node_types=np.array([0, 1, 2, 1], kind))])
+        assert stacked.node_type.tolist() == [0, 1, 2, 1]
+        assert stacked.node_type.dtype == np.int32
+
+
+@pytest.mark.parametrize("field", ["node_types", "edge_types", "node_weights"])
+def test_ragged_types_and_weights_are_refused_with_their_place(field):
+    with pytest.raises(ValueError, match=rf"{field} of graphs\[0\] are ragged; one number per"):
+        stack_graphs([Graph(*SQUARE, **{field: [[0], [0, 1], 0, 0]})])
+
+
+def test_ragged_edges_are_refused_with_their_place():
+    with pytest.raises(ValueError, match=r"the edges of graphs\[0\] are ragged; integers of shape"):
+        stack_graphs([(SQUARE[0], [[0, 1], [2]])])
 
 
 @pytest.mark.parametrize("edges", [[[0, 1], [0, 1]], [[0, 1], [2, 3], [1, 0]]])

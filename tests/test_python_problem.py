@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from python_models import Chain, Multiclass
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -344,3 +345,14 @@ def test_formulations_do_not_continue_each_other(chains):
     with pytest.raises(ValueError, match="the last fit had formulation='margin'"):
         slack.recall(margin)
     slack.recall(slack_problem(Chain(2, 3), X, Y))
+
+
+def test_sparse_features_outside_their_vector_are_refused():
+    """scipy makes such a vector without a word, and compiled code would follow its indices."""
+
+    class Outside(Multiclass):
+        def joint_feature(self, x, y):
+            return sparse.csr_array(([1.0], [x + y], [0, 1]), shape=(1, 3))
+
+    with pytest.raises(ValueError, match=r"example 1: what it returned .* indices\[0\] is 3, but"):
+        PythonProblem(Outside(2), [0, 2], [1, 1])

@@ -41,5 +41,10 @@ def test_bad_input():
         Sequences(ROWS, [2, 3])
     with pytest.raises(ValueError, match=r"lengths\[1\] is -1; a length is not negative"):
         Sequences(ROWS, [7, -1])
+    for lengths in ([2.0, 4.0], [2.5, 3.5], [True] * 6, [[2, 4]], ["2", "4"], [2, None]):
+        with pytest.raises(ValueError, match=r"lengths are an array .*; one whole number per"):
+            Sequences(ROWS, lengths)
+    with pytest.raises(ValueError, match=r"lengths\[0\] is 9223372036854775807 but there are 6"):
+        Sequences(ROWS, np.array([2**63 - 1, 2**63 - 1, 8]))  # whose sum wraps around, to 6
     with pytest.raises(ValueError, match=r"rows have shape \(3,\); a matrix is expected"):
         Sequences(np.ones(3), [3])

@@ -210,8 +210,6 @@ def _sparse_weights(
     if not np.all(first[1:] | (label[1:] > label[:-1])):
         raise ValueError("the weights of an attribute are not in order")
     pointer, state, place = observed_layout(counts, label, n_states)
-    if len(state) >= 2**31:
-        raise ValueError(f"{len(state)} weights are more than can be numbered")
     weights = np.zeros(len(state))
     weights[place] = value
     if not numbered:

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import sound_csr
+
 EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or a taut.Graph"
+EXPECTED_EDGES = "integers of shape (number of edges, 2) are expected"
+MOST_TYPE = 2**31 - 1
 
 
 class Graph(NamedTuple):
@@ -124,13 +128,8 @@ def matrix(x: Any, place: str, kind: str) -> Any:
             + ("; x[:, None] makes a column of them" if x.ndim == 1 else "")
         )
     if sparse.issparse(x):
-        x = x.tocsr().astype(np.float64, copy=False)
-        try:
-            x.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(
-                f"{kind} features of {place} are no sound CSR matrix: {error}"
-            ) from None
+        x = sound_csr(x, f"the matrix of {kind} features of {place}")
+        x = x.astype(np.float64, copy=False)
     values = x.data if sparse.issparse(x) else x
     if np.all(np.isfinite(values)):
         return x
@@ -161,13 +160,16 @@ def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
             f"the edges of {place} are a sparse matrix; pairs of nodes (number of edges, 2) are "
             "expected: np.argwhere(matrix) of one triangle"
         )
-    ends = np.asarray(edges)
+    try:
+        ends = np.asarray(edges)
+    except ValueError:
+        raise ValueError(f"the edges of {place} are ragged; {EXPECTED_EDGES}") from None
     if ends.size == 0:
         return np.zeros((0, 2), np.int32)
     if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
         raise ValueError(
             f"the edges of {place} are an array of shape {ends.shape} and type {ends.dtype}; "
-            "integers of shape (number of edges, 2) are expected"
+            + EXPECTED_EDGES
             + ("; transpose them" if ends.ndim == 2 and ends.shape[0] == 2 else "")
         )
     wrong = np.flatnonzero(((ends < 0) | (ends >= n_nodes)).any(axis=1))
@@ -230,18 +232,62 @@ def _per_item(
                 f"{name}[{i}] has no {field} but {name}[{given.index(True)}] has; give them for "
                 "all graphs or for none"
             )
-        numbers = np.asarray(getattr(graph, field))
+        try:
+            numbers = np.asarray(getattr(graph, field))
+        except ValueError:
+            raise ValueError(
+                f"{field} of {name}[{i}] are ragged; one number per {what[:-1]} is expected"
+            ) from None
         if numbers.shape != (counts[i],):
             raise ValueError(
                 f"{field} of {name}[{i}] has shape {numbers.shape}, it has {counts[i]} {what}"
             )
-        allowed = "iu" if kind is np.int32 else "iuf"
-        if numbers.size and (
-            numbers.dtype.kind not in allowed or not np.all(np.isfinite(numbers) & (numbers >= 0))
-        ):
-            raise ValueError(f"{field} of {name}[{i}] must be numbers that are not negative")
+        wrong = _no_types(numbers) if kind is np.int32 else _no_weights(numbers)
+        if wrong.any():
+            at = int(wrong.argmax())
+            value = numbers.tolist()[at]
+            raise ValueError(
+                f"{what[:-1]} {at} of {name}[{i}] "
+                + (
+                    f"is of type {value!r}; types are integers from 0 to {MOST_TYPE}"
+                    if kind is np.int32
+                    else f"has weight {value!r}; it must be finite and not negative"
+                )
+            )
         values.append(numbers.astype(kind))
     return np.concatenate(values)
+
+
+def _no_types(numbers: np.ndarray) -> np.ndarray:
+    """Which are no integers of 32 bits from 0 on; others would wrap around, and be one."""
+    if numbers.dtype.kind in "iu":
+        return (numbers < 0) | (numbers > MOST_TYPE)
+    return np.array(
+        [
+            isinstance(value, bool)
+            or not isinstance(value, int | np.integer)
+            or not 0 <= value <= MOST_TYPE
+            for value in numbers.tolist()
+        ],
+        bool,
+    )
+
+
+def _no_weights(numbers: np.ndarray) -> np.ndarray:
+    if numbers.dtype.kind not in "iuf":
+        return np.ones(len(numbers), bool)
+    return ~(np.isfinite(numbers) & (numbers >= 0))
+
+
+def place_of(number: int, counts: np.ndarray, what: str) -> str:
+    """The name of a node or edge among those of all graphs, which have so many.
+
+    >>> place_of(3, np.array([2, 2]), "node")
+    'node 1 of graphs[1]'
+    """
+    stop = np.cumsum(counts)
+    graph = int(np.searchsorted(stop, number, "right"))
+    return f"{what} {number - (stop[graph] - counts[graph])} of graphs[{graph}]"
 
 
 def without_nodes(stacked: StackedGraphs, keep: np.ndarray) -> tuple[StackedGraphs, np.ndarray]:

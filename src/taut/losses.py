@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taut.memory import check_memory
+
 
 def cost_matrix(
     truth: np.ndarray,
@@ -32,6 +34,12 @@ def cost_matrix(
                 "matrix by the class weights and give only the matrix"
             )
         return _checked_cost(np.asarray(cost, np.float64), n_states)
+    check_memory(
+        2 * n_states**2,
+        f"there are {n_states} labels; what mistakes cost",
+        "pairs of labels",
+        "are these the labels? Merge rare ones",
+    )
     weight = np.ones(n_states)
     if isinstance(class_weight, str):
         if class_weight != "balanced":

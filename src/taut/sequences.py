@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import sound_csr
+
 
 class Sequences(Sequence):
     """Rows of a dense or CSR matrix, seen as a list of sequences.
@@ -16,18 +18,14 @@ class Sequences(Sequence):
     """
 
     def __init__(self, rows: Any, lengths: Sequence[int] | np.ndarray):
-        self.rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+        if not sparse.issparse(rows):
+            rows = np.asarray(rows)
+        elif rows.format != "csr":
+            rows = sound_csr(rows, "rows")
+        self.rows = rows
         if self.rows.ndim != 2:
             raise ValueError(f"rows have shape {self.rows.shape}; a matrix is expected")
-        self.lengths = np.asarray(lengths, np.int64)
-        if self.lengths.size and self.lengths.min() < 0:
-            i = int(self.lengths.argmin())
-            raise ValueError(f"lengths[{i}] is {self.lengths[i]}; a length is not negative")
-        if self.lengths.sum() != self.rows.shape[0]:
-            raise ValueError(
-                f"the lengths add up to {self.lengths.sum()} but there are "
-                f"{self.rows.shape[0]} rows"
-            )
+        self.lengths = checked_lengths(lengths, self.rows.shape[0])
         self.pointer = np.concatenate([[0], np.cumsum(self.lengths)])
 
     def __len__(self) -> int:
@@ -46,3 +44,29 @@ class Sequences(Sequence):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+
+def checked_lengths(lengths: Any, n_rows: int, what: str = "rows") -> np.ndarray:
+    """Lengths that cut so many rows into sequences; compiled code will follow them unchecked.
+
+    >>> checked_lengths([2, 1], 3)
+    array([2, 1])
+    """
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
+        raise ValueError(
+            f"lengths are an array of shape {lengths.shape} and type {lengths.dtype}; one whole "
+            "number per sequence is expected"
+        )
+    # One by one first: the sum of lengths far too large may wrap around and look right.
+    for wrong, expected in (
+        (lengths < 0, "; a length is not negative"),
+        (lengths > n_rows, f" but there are {n_rows} {what}"),
+    ):
+        if wrong.any():
+            i = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"lengths[{i}] is {lengths[i]}{expected}")
+    lengths = lengths.astype(np.int64, copy=False)
+    if lengths.sum() != n_rows:
+        raise ValueError(f"the lengths add up to {lengths.sum()} but there are {n_rows} {what}")
+    return lengths

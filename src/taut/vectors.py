@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
+from taut._sparse import check_sound
 from taut.accumulator import Accumulator, add_scaled, push
 from taut.structures.features import dot
 
@@ -75,6 +76,7 @@ def as_vector(phi: Any) -> tuple[Vector, int]:
                 f"returned an array of shape {np.shape(phi)}; a feature vector is 1-dimensional"
             )
         return Vector(values), values.size
+    check_sound(phi, "what it returned")
     if phi.ndim == 1 or phi.shape[0] != 1:
         if phi.ndim == 2 and phi.shape[1] != 1:
             raise ValueError(f"returned a matrix of shape {phi.shape}; one row is expected")

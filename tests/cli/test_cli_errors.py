@@ -10,7 +10,7 @@ import pytest
 import taut as package
 from taut import ChainSVM
 from taut._chain_header import DECODINGS
-from taut.cli import explained, main, memory, options, printable
+from taut.cli import explained, main, options, printable
 from taut.cli.parser import COMMANDS
 from taut.model_file import read_model, write_model
 from taut.solvers.named import CRF_SOLVERS, SOLVERS
@@ -372,21 +372,15 @@ def test_labels_whose_pairs_do_not_fit_in_memory_are_refused(fails, taut, tmp_pa
     text.write_text("".join(f"L{i:03} X\n\n" for i in range(200)))
     run = ("train", text, "-o", model, "--label-column", "0", "--quiet", "--max-passes", "1")
     needed = 8 * (200**3 + 200**2)
-    monkeypatch.setattr("taut.cli.memory.memory_bytes", lambda: needed)
+    monkeypatch.setattr("taut.memory.memory_bytes", lambda: needed)
     assert fails(*run).endswith(
         "text: there are 200 labels (L000, L001, L002, L003, L004, ...); training takes 0.1 GB "
         "of memory, most of it for pairs of labels in each sentence, and there are 0.1 GB; "
         "is this the label column? see --label-column"
     )
     for enough in (2 * needed, None):
-        monkeypatch.setattr("taut.cli.memory.memory_bytes", lambda enough=enough: enough)
+        monkeypatch.setattr("taut.memory.memory_bytes", lambda enough=enough: enough)
         assert taut(*run).code == 0
-
-
-def test_the_memory_of_a_machine_may_not_be_known(monkeypatch):
-    assert memory.memory_bytes() > 2**20
-    monkeypatch.delattr("os.sysconf")
-    assert memory.memory_bytes() is None
 
 
 def test_values_of_a_wrong_type_are_wrong_input(fails, model, monkeypatch):

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from untrained import as_if_trained
 
-from taut import Graph, GraphSVM, MulticlassSVM
+from taut import Graph, GraphCRF, GraphSVM, MulticlassSVM, TreeCRF
 
 
 def grid(n):
@@ -406,24 +407,56 @@ def test_edge_types_have_their_own_bases():
     ("change", "message"),
     [
         (dict(node_types=None), "was fitted with 2 node types; give node_types"),
-        (dict(node_types=[0, 0, 1, 1, 1, 2]), "a node of type 2, the model was fitted with types"),
-        (dict(edges=[[2, 0]]), "joins node types 1 and 0, in that order"),
-        (dict(edges=[[0, 1]], edge_types=[5]), "edge of type 5"),
+        (
+            dict(node_types=[0, 0, 1, 1, 1, 2]),
+            r"node 5 of graphs\[1\] is of type 2, the model was fitted with types 0 to 1",
+        ),
+        (dict(edges=[[2, 0]]), r"edge 0 of graphs\[1\] joins node types 1 and 0, in that order"),
+        (dict(edges=[[0, 1]], edge_types=[5]), "edge 0 of graph 1 is of type 5"),
     ],
     ids=["no types", "another node type", "another direction", "another edge type"],
 )
 def test_types_unknown_to_the_model_are_refused(change, message):
     graphs, labels = typed_graphs()
-    clf = GraphSVM(**STANDARD, pairwise="full").fit(graphs, labels)
+    clf = as_if_trained(GraphSVM(**STANDARD, pairwise="full"), graphs, labels)
+    # All graphs have types and edge types, or none has.
+    before = {name: None for name, value in change.items() if value is None and "type" in name}
+    if "edge_types" in change:
+        before["edge_types"] = np.zeros(len(graphs[0].edges), int)
     with pytest.raises(ValueError, match=message):
-        clf.predict([graphs[0]._replace(**change)])
+        clf.predict([graphs[0]._replace(**before), graphs[0]._replace(**change)])
 
 
-def test_a_node_type_without_labels_is_refused():
+@pytest.mark.parametrize("last", [2, 10**6, 2**31 - 1])
+def test_a_node_type_without_labels_is_refused(last):
+    """At once, however many there would be."""
     graphs, labels = typed_graphs()
-    skipping = [graph._replace(node_types=[0, 0, 2, 2, 2, 2]) for graph in graphs]
-    with pytest.raises(ValueError, match="no node of type 1 has a label"):
+    skipping = [graph._replace(node_types=[0, 0, *[last] * 4]) for graph in graphs]
+    with pytest.raises(ValueError, match="no node of type 1 has a label; number the types from 0"):
         GraphSVM().fit(skipping, labels)
+
+
+@pytest.mark.parametrize("estimator", [GraphSVM, GraphCRF, TreeCRF])
+def test_types_do_not_wrap_around(estimator):
+    """2**32 was type 0, and trained as such."""
+    graph = Graph(np.eye(4), [[0, 1], [1, 2], [2, 3]])
+    message = r"(node 3|edge 2) of graphs\[0\] is of type 4294967296; types are integers from 0 to"
+    for types in (dict(node_types=[0, 0, 0, 2**32]), dict(edge_types=[0, 0, 2**32])):
+        with pytest.raises(ValueError, match=message):
+            estimator().fit([graph._replace(**types)], [["a", "b", "a", "b"]])
+        trained = as_if_trained(estimator(), [graph], [["a", "b", "a", "b"]])
+        with pytest.raises(ValueError, match=message):
+            trained.predict([graph._replace(**types)])
+
+
+def test_edge_types_may_be_missing_but_not_by_the_million():
+    """Each has weights, whether there is such an edge or not."""
+    graph = Graph(np.eye(4), [[0, 1], [1, 2], [2, 3]], edge_types=[0, 0, 5])
+    assert len(GraphSVM()._prepare([graph], [list("abab")]).problem.arrays.edges.at) == 6
+    for last in (10**7, 2**31 - 1):
+        message = rf"edge 2 of graphs\[0\] is of type {last}, and there are 3 edges; number the"
+        with pytest.raises(ValueError, match=message):
+            GraphSVM().fit([graph._replace(edge_types=[0, 0, last])], [list("abab")])
 
 
 def test_only_nodes_with_the_same_labels_can_be_compared():

@@ -46,8 +46,8 @@ def test_the_standard_arguments_are_right():
         (dict(rows=np.ones((5, 2))), "the nodes have 2 features, the model has 3"),
         (dict(rows=np.ones((4, 3))), "4 rows of node features for 5 nodes"),
         (dict(rows=np.ones((6, 3))), "6 rows of node features for 5 nodes"),
-        (dict(node_row=np.array([0, 1, 2, 3, 5])), "5 rows of node features"),
-        (dict(node_row=np.array([0, 1, 2, 3, -1])), "node_row has a number that is negative"),
+        (dict(node_row=np.array([0, 1, 2, 3, 5])), r"node_row\[4\] is 5, but there are 5 rows"),
+        (dict(node_row=np.array([0, 1, 2, 3, -1])), r"node_row\[4\] is -1; whole numbers from 0"),
         (dict(node_row=np.array([0, 1])), r"node_row has shape \(2,\); expected \(5,\)"),
         (dict(edge_rows=np.ones((3, 2))), "the edges have 2 features, the model has 0"),
         (dict(lengths=np.array([5, 0])), "every graph needs at least one node"),
@@ -57,7 +57,7 @@ def test_the_standard_arguments_are_right():
         ),
         (dict(n_edges=np.array([2, 2])), "n_edges add up to 4, there are 3"),
         (dict(n_edges=np.array([3])), r"n_edges has shape \(1,\)"),
-        (dict(n_edges=np.array([4, -1])), "n_edges has a number that is negative"),
+        (dict(n_edges=np.array([4, -1])), r"n_edges\[1\] is -1; whole numbers from 0 to"),
         (dict(ends=np.array([[0, 1], [2, 3], [1, 0]])), "edge 1 of graph 0 joins nodes 2 and 3"),
         (dict(ends=np.array([[0, 1], [2, 1], [1, 2]])), "edge 0 of graph 1 joins nodes 1 and 2"),
         (dict(ends=np.array([[0, 1], [2, -1], [1, 0]])), "edge 1 of graph 0 joins nodes 2 and -1"),
@@ -65,17 +65,17 @@ def test_the_standard_arguments_are_right():
         (dict(truth=np.array([0, 1, 1, 0])), "4 labels for 5 nodes"),
         (dict(truth=np.array([0, 1, 1, 0, 2])), "node 1 of graph 1 has state 2, but its"),
         (dict(truth=np.array([0, 1, -1, 0, 1])), "node 2 of graph 0 has state -1"),
-        (dict(edge_type=np.array([0, 0, 1])), "there is an edge of type 1, the model has 1"),
-        (dict(edge_type=np.array([0, -1, 0])), "edge_type has a number that is negative"),
+        (dict(edge_type=np.array([0, 0, 1])), "edge 0 of graph 1 is of type 1, the model has"),
+        (dict(edge_type=np.array([0, -1, 0])), r"edge_type\[1\] is -1; whole numbers from 0"),
         (dict(edge_type=np.array([0, 0])), r"edge_type has shape \(2,\); expected \(3,\)"),
-        (dict(node_type=np.array([0, 0, 0, 0, 1])), "node_type has a type 1, the model has 1"),
-        (dict(node_type=np.array([0, 0, 0, 0, -1])), "node_type has a number that is negative"),
+        (dict(node_type=np.array([0, 0, 0, 0, 1])), "node 1 of graph 1 is of type 1, the model"),
+        (dict(node_type=np.array([0, 0, 0, 0, -1])), r"node_type\[4\] is -1; whole numbers"),
         (dict(node_type=np.array([0, 0, 0])), r"node_type has shape \(3,\)"),
         (dict(node_weight=np.ones(4)), "node_weight has"),
-        (dict(node_weight=np.array([1, 1, 1, 1, -1.0])), "node_weight has"),
-        (dict(node_weight=np.array([1, 1, 1, 1, np.nan])), "node_weight has"),
+        (dict(node_weight=np.array([1, 1, 1, 1, -1.0])), r"node_weight\[4\] is -1.0; it must be"),
+        (dict(node_weight=np.array([1, 1, 1, 1, np.nan])), r"node_weight\[4\] is nan; it must be"),
         (dict(importance=np.ones(3)), "importance has"),
-        (dict(importance=np.array([1.0, -1.0])), "importance has"),
+        (dict(importance=np.array([1.0, -1.0])), r"importance\[1\] is -1.0; it must be finite"),
         (dict(cost=np.zeros((1, 1))), r"cost has shape \(1, 1\)"),
         (dict(cost=np.ones((2, 2))), "cost must be finite and not negative, and 0 for"),
         (dict(cost=-1.0 + np.eye(2)), "cost must be finite and not negative, and 0 for"),
@@ -85,6 +85,60 @@ def test_the_standard_arguments_are_right():
 def test_arrays_that_do_not_fit_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         build(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(node_type=np.array([0, 0, 0, 0, 2**32])), r"node_type\[4\] is 4294967296; whole"),
+        (dict(node_type=np.array([0, 0, 0, 0, 2**31])), r"node_type\[4\] is 2147483648; whole"),
+        (dict(edge_type=np.array([0, 0, 2**32])), r"edge_type\[2\] is 4294967296; whole numbers"),
+        (dict(edge_type=np.array([0, 0, 2**64 - 1], np.uint64)), r"edge_type\[2\] is 184467440"),
+        (dict(node_row=np.array([0, 1, 2, 3, 2**64 - 1], np.uint64)), r"node_row\[4\] is 18446744"),
+        (dict(node_row=np.array([0, 1, 2, 3, 2**32])), r"node_row\[4\] is 4294967296; whole"),
+        # The sum of these wraps around, to 5.
+        (dict(lengths=np.array([2**63 - 1, 2**63 - 1, 7]), n_edges=np.array([3, 0, 0])),
+         r"lengths\[0\] is 9223372036854775807; whole numbers from 0 to 2147483647"),
+        (dict(n_edges=np.array([2**63, 2**63 + 3], np.uint64)), r"n_edges\[0\] is 92233720368547"),
+        (dict(ends=np.array([[0, 1], [2, 2**32], [1, 0]])), "joins nodes 2 and 4294967296, but"),
+        (dict(ends=np.array([[0, 1], [2, -9], [1, 0]])), "joins nodes 2 and -9, but"),
+        (dict(ends=np.array([[0, 1], [2, 2**64 - 1], [1, 0]], np.uint64)), "2 and 184467440737095"),
+        (dict(truth=np.array([0, 1, 1, 0, 2**32])), "node 1 of graph 1 has state 4294967296, but"),
+        (dict(truth=np.array([0, 1, 1, 0, 2**64 - 1], np.uint64)), "has state 1844674407370955161"),
+        (dict(truth=np.array([[0], [1], [1], [0], [1]])), r"truth has shape \(5, 1\); expected"),
+        (dict(truth=np.array([0, 1, 1, 0, 1.0])), "truth has numbers of type float64"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)  # fmt: skip
+def test_numbers_that_would_wrap_around_are_refused(changes, message):
+    """Kernels have 32 bits for most of them, where 2**32 is 0 and others are negative."""
+    with pytest.raises(ValueError, match=message):
+        build(**changes)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_integers_of_any_type_are_taken(kind):
+    names = {"lengths": [3, 2], "n_edges": [2, 1], "truth": [0, 1, 1, 0, 1], "edge_type": [0] * 3}
+    arrays = {name: np.array(values, kind) for name, values in names.items()}
+    problem = build(**arrays, ends=np.array([[0, 1], [2, 1], [1, 0]], kind))
+    assert problem.arrays.edges.ends.dtype == np.int32
+    assert problem.pointer.tolist() == [0, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("Y", "message"),
+    [
+        (np.full((4, 3), 2**32), r"Y\[0, 0\] is 4294967296; 0 or 1 is expected"),
+        (np.full((4, 3), 0.5), r"Y\[0, 0\] is 0.5; 0 or 1"),
+        (np.full((4, 3), np.nan), r"Y\[0, 0\] is nan; 0 or 1"),
+        (np.full((4, 3), -1), r"Y\[0, 0\] is -1; 0 or 1"),
+        (np.ones((3, 4), int), r"Y has shape \(3, 4\); expected \(4, 3\)"),
+    ],
+)
+def test_indicators_are_refused_before_they_are_cast(Y, message):
+    model = label_model(3, label_edges("full", np.eye(3, dtype=int)), n_features=2)
+    with pytest.raises(ValueError, match=message):
+        multilabel_problem(model, np.ones((4, 2)), Y)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from taut_reference import chain_pair
 
 from taut.decode import decode
 from taut.structures.chain import chain_layout
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features_build import node_features, observed_layout, with_weights_of
 
 KINDS = ["dense", "sparse", "observed"]
 
@@ -105,3 +106,59 @@ def test_step_features_must_be_as_many():
     ):
         with pytest.raises(ValueError, match=message):
             layout.for_prediction(features, [2], steps)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, 10**7], r"lengths\[1\] is 10000000 but there are 4 rows"),
+        ([5, -1], r"lengths\[1\] is -1; a length is not negative"),
+        ([2, 1], "the lengths add up to 3 but there are 4 rows"),
+        ([2.0, 2.0], "lengths are an array .* type float64; one whole number per sequence"),
+    ],
+)
+def test_lengths_must_fit_the_rows(kind, lengths, message):
+    """Compiled code follows them: it would read what is not there."""
+    layout = layout_of(kind, n_features=3)
+    with pytest.raises(ValueError, match=message):
+        layout.for_prediction(new_nodes(kind, 4, 3, layout), lengths, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_must_be_those_of_the_weights(kind):
+    layout = layout_of(kind, n_features=3)
+    with pytest.raises(ValueError, match="5 features per row, the model was fitted with 3"):
+        layout.for_prediction(new_nodes(kind, 4, 5, layout), [4], None)
+    other = "sparse" if kind == "dense" else "dense"
+    with pytest.raises(TypeError, match=r"features are (Dense|Sparse)Features, the model was fit"):
+        layout.for_prediction(new_nodes(other, 4, 3, layout), [4], None)
+
+
+def test_there_must_be_a_row_of_step_features_for_each_position():
+    layout = chain_layout(2, 3, dense=True, n_step_features=2)
+    with pytest.raises(ValueError, match="there are 2 rows of step features for 4 nodes"):
+        layout.for_prediction(node_features(np.ones((4, 2))), [4], np.zeros((2, 2)))
+
+
+def test_more_labels_than_observed_features_can_name_are_refused():
+    """Their numbers are kept in 16 bits, where 40,000 would be a negative one."""
+    counts, states = np.array([1]), np.array([39_999])
+    with pytest.raises(ValueError, match=r"there are 40000 labels; observed features .* 32767"):
+        observed_layout(counts, states, n_states=40_000)
+    _, state, place = observed_layout(counts, np.array([32_766]), n_states=32_767)
+    assert state[place].tolist() == [32_766]
+
+
+def layout_of(kind, n_features):
+    observed = None
+    if kind == "observed":
+        observed = observed_layout(np.full(n_features, 2), np.tile([0, 1], n_features), 2)[:2]
+    return chain_layout(n_features, 2, dense=kind == "dense", observed=observed)
+
+
+def new_nodes(kind, n_nodes, n_features, layout):
+    rows = np.ones((n_nodes, n_features))
+    if kind == "dense":
+        return node_features(rows)
+    return with_weights_of(node_features(sparse.csr_array(rows)), layout.features)

@@ -309,3 +309,50 @@ def test_the_fingerprint_tells_data_labels_and_losses_apart():
     ]
     assert prints() == variants[0]
     assert len(set(variants)) == len(variants)
+
+
+# --- what compiled code will trust ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [chain_problem, multiclass_problem])
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [
+        ([0, 1, 2], r"label 2 is 2; labels must be numbers from 0 to 1"),
+        ([0, -1, 1], r"label 1 is -1; labels must be numbers from 0 to 1"),
+        ([0, 1, 2**32], r"label 2 is 4294967296; labels must be numbers from 0 to 1"),
+        ([0, 1, 2**70], "labels are object values .*; whole numbers from 0 to 1"),
+        ([0.0, 1.0, 0.5], "labels are float64 values .*; whole numbers from 0 to 1"),
+        ([0.0, 1.0, np.nan], "labels are float64 values .*; whole numbers from 0 to 1"),
+        ([[0], [1], [1]], r"labels are int64 values of shape \(3, 1\)"),
+        ([0, 1], "3 rows of features, 2 labels"),
+    ],
+)
+def test_labels_out_of_range_are_refused_not_wrapped(build, truth, message):
+    lengths = ([3],) if build is chain_problem else ()
+    with pytest.raises(ValueError, match=message):
+        build(np.eye(3), *lengths, np.array(truth), 2)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_labels_out_of_range_are_refused_where_weights_follow_from_them(observed):
+    with pytest.raises(ValueError, match="label 2 is 4294967297; labels must be numbers"):
+        chain_problem(
+            sparse.csr_array(np.eye(3)), [3], np.array([0, 1, 2**32 + 1]), 2, observed=observed
+        )
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, 2], "the lengths add up to 4 but there are 3 rows"),
+        ([4, -1], r"lengths\[1\] is -1; a length is not negative"),
+        ([3, 0], "every example needs at least one node"),
+        # The sum of these wraps around, to 3.
+        ([2**63 - 1, 2**63 - 1, 5], r"lengths\[0\] is 9223372036854775807 but there are 3 rows"),
+        ([1.5, 1.5], "lengths are an array .* type float64; one whole number per sequence"),
+    ],
+)
+def test_lengths_out_of_range_are_refused(lengths, message):
+    with pytest.raises(ValueError, match=message):
+        chain_problem(np.eye(3), np.array(lengths), np.array([0, 1, 1]), 2)

@@ -148,3 +148,27 @@ def test_row_pointers_are_small_where_they_fit():
     largest = np.iinfo(np.int32).max
     assert small_index(np.array([0, largest])).dtype == np.int32
     assert small_index(np.array([0, largest + 1])).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("altered", "message"),
+    [
+        ({"indptr": [0, 10**9, 3, 3]}, r"indptr\[2\] is 3, after 1000000000"),
+        ({"indptr": [0, 2, 3, 10**9]}, "indptr ends with 1000000000, but there are 3 entries"),
+        ({"indptr": [0, 2, 3]}, "the lengths add up to 3 but there are 2 tokens"),
+        ({"data": [1.0]}, "there are 3 codes and 1 values"),
+        ({"codes": [0, 1, 2]}, "text has the code 2, but 2 names"),
+        ({"codes": [0, 1, -1]}, "the code -1, but 2 names"),
+        ({"lengths": [1, 10**7]}, r"lengths\[1\] is 10000000 but there are 3 tokens"),
+        ({"lengths": [4, -1]}, r"lengths\[1\] is -1; a length is not negative"),
+    ],
+)
+def test_attributes_whose_numbers_do_not_fit_are_refused(altered, message):
+    """Compiled code follows them: it would read what is not there."""
+    text = attributes_from([[[("a", 1), ("b", 2)]], [[("b", 1)], []]])
+    encoder = AttributeEncoder()
+    encoder.fit_transform(text)
+    text = text._replace(**{name: np.array(value) for name, value in altered.items()})
+    for method in (AttributeEncoder().fit_transform, encoder.transform):
+        with pytest.raises(ValueError, match=message):
+            method(text)

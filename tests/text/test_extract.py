@@ -286,6 +286,31 @@ def test_too_few_columns():
         encoder.fit_transform(Columns.from_sentences([[("the", "DT")]]))
 
 
+@pytest.mark.parametrize(
+    ("altered", "message"),
+    [
+        ({"lengths": [2, 10**7]}, r"lengths\[1\] is 10000000 but there are 5 tokens in column 0"),
+        ({"lengths": [6, -1]}, r"lengths\[1\] is -1; a length is not negative"),
+        ({"lengths": [2, 2]}, "the lengths add up to 4 but there are 5 tokens in column 0"),
+        ({"lengths": [2.0, 3.0]}, "lengths are an array .* type float64"),
+        ({"codes": [0, 1]}, r"lengths\[1\] is 3 but there are 2 tokens in column 0"),
+        ({"codes": [0, 1, 2, 0, 3]}, "column 0 has the code 3, but 3 values"),
+        ({"codes": [0, 1, 2, 0, -1]}, "column 0 has the code -1, but 3 values"),
+        ({"codes": [0.0, 1.0, 2.0, 0.0, 1.0]}, "column 0 has codes of type float64"),
+    ],
+)
+def test_columns_whose_numbers_do_not_fit_are_refused(altered, message):
+    """Compiled code follows them: it would read what is not there."""
+    text = Columns.from_sentences([["a", "b"], ["c", "a", "b"]])
+    codes = np.array(altered.get("codes", text.columns[0].codes))
+    column = text.columns[0]._replace(codes=codes)
+    text = Columns(np.array(altered.get("lengths", text.lengths)), (column,))
+    encoder = TemplateEncoder(read_template("w[0]; w[1]"))
+    for method in (encoder.fit_transform, encoder.transform):
+        with pytest.raises(ValueError, match=message):
+            method(text)
+
+
 def test_a_failed_fit_leaves_the_encoder_as_it_was():
     encoder = TemplateEncoder(read_template("w[0]|pos[0]"))
     encoder.fit_transform(Columns.from_sentences([[("the", "DT")]]))

@@ -29,7 +29,7 @@ from taut.cli.data import (
     name_of,
     read_labelled,
 )
-from taut.cli.memory import check_memory
+from taut.cli.memory import check_labels_fit
 from taut.cli.objective import objective_of, parameters_of, probabilities_of, solver_of
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
@@ -137,7 +137,7 @@ def _problem(
             f"{name_of(options.file)}: there is one label only, {classes[0]!r}; "
             "there is nothing to learn"
         )
-    check_memory(len(data.text.lengths), len(data.labels.codes), classes, options.file)
+    check_labels_fit(len(data.text.lengths), len(data.labels.codes), classes, options.file)
     allowed = allowed_steps(codec, scheme)  # also refuses labels that are not of the scheme
     rows = encoder.fit_transform(data.text)  # type: ignore[arg-type]
     if rows.shape[1] == 0:

@@ -13,11 +13,13 @@ from taut.decode import decode
 from taut.estimators._base import Prepared, StructuredEstimator
 from taut.estimators._missing import is_labelled
 from taut.estimators._node_labels import NodeLabels
-from taut.graphs import StackedGraphs, stack_graphs, without_nodes
+from taut.graphs import StackedGraphs, place_of, stack_graphs, without_nodes
 from taut.labels import check_labels
 from taut.losses import checked_weights
 from taut.solvers import Solution
 from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
+
+MOST_ABSENT = 10_000  # types of edges; a part of the data may lack some
 
 
 class GraphEstimator(StructuredEstimator):
@@ -190,7 +192,7 @@ class GraphEstimator(StructuredEstimator):
             stacked.ends,
             stacked.n_edges,
             edge_rows=edge_rows,
-            node_type=self._labels.checked_types(stacked.node_type),
+            node_type=self._labels.checked_types(stacked),
             edge_type=_edge_types(stacked, model),
             inference=inference,
         )
@@ -212,6 +214,7 @@ class GraphEstimator(StructuredEstimator):
 
 def _joins(stacked: StackedGraphs) -> tuple[tuple[int, int], ...]:
     """Which node types each edge type joins, from the first edge of each."""
+    _check_edge_types(stacked)
     if stacked.node_type is None:
         n_edge_types = 1 if stacked.edge_type is None else int(stacked.edge_type.max(initial=0)) + 1
         return ((0, 0),) * n_edge_types
@@ -224,6 +227,17 @@ def _joins(stacked: StackedGraphs) -> tuple[tuple[int, int], ...]:
     for kind, e in zip(found, first, strict=True):
         joins[kind] = (int(pairs[e, 0]), int(pairs[e, 1]))
     return tuple(joins)
+
+
+def _check_edge_types(stacked: StackedGraphs) -> None:
+    """Every type up to the largest has weights, so it must not be any number."""
+    types, m = stacked.edge_type, len(stacked.ends)
+    if types is not None and types.max(initial=0) >= max(m, MOST_ABSENT):
+        e = int(types.argmax())
+        raise ValueError(
+            f"{place_of(e, stacked.n_edges, 'edge')} is of type {types[e]}, and there are {m} "
+            "edges; number the types from 0"
+        )
 
 
 def _end_types(stacked: StackedGraphs) -> np.ndarray:
@@ -239,10 +253,11 @@ def _edge_types(stacked: StackedGraphs, model: GraphModel) -> np.ndarray | None:
         return stacked.edge_type
     number = {pair: kind for kind, pair in enumerate(model.joins)}
     pairs = _end_types(stacked).tolist()
-    unknown = next((tuple(pair) for pair in pairs if tuple(pair) not in number), None)
+    unknown = next((e for e, pair in enumerate(pairs) if tuple(pair) not in number), None)
     if unknown is not None:
+        u, v = pairs[unknown]
         raise ValueError(
-            f"an edge joins node types {unknown[0]} and {unknown[1]}, in that order; no edge did "
-            "in training"
+            f"{place_of(unknown, stacked.n_edges, 'edge')} joins node types {u} and {v}, in that "
+            "order; no edge did in training"
         )
     return np.array([number[tuple(pair)] for pair in pairs], np.int32)

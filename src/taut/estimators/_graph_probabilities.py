@@ -86,7 +86,7 @@ class GraphProbabilities(GraphEstimator):
         stacked = stack_graphs(graphs)
         check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         known = is_labelled(labels, self.missing_label)
-        types = self._labels.checked_types(stacked.node_type)
+        types = self._labels.checked_types(stacked)
         truth = np.zeros(len(known), np.int32)
         truth[known] = self._labels.encode(labels, known, None if types is None else types[known])
         unseen = np.logical_or.reduceat(truth < 0, np.cumsum(stacked.lengths) - stacked.lengths)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from taut.estimators._missing import known_parts
-from taut.graphs import StackedGraphs
+from taut.graphs import StackedGraphs, place_of
 from taut.labels import LabelCodec
 from taut.losses import cost_matrix
 
@@ -19,10 +19,11 @@ class NodeLabels:
         """``known`` is of all nodes, ``node_type`` of those that have a label."""
         parts = known_parts(labels, known)
         self.n_types = n_types
+        present = np.unique(node_type) if node_type is not None else np.arange(n_types)
+        if len(present) < n_types:  # before there is anything for each of them
+            absent = int(np.append(present != np.arange(len(present)), True).argmax())
+            raise ValueError(f"no node of type {absent} has a label; number the types from 0")
         self.codecs = [LabelCodec(_of_type(parts, node_type, k)) for k in range(self.n_types)]
-        for kind, codec in enumerate(self.codecs):
-            if len(codec.classes) == 0:
-                raise ValueError(f"no node of type {kind} has a label; number the types from 0")
 
     def check_several(self, missing: Any) -> None:
         """Refuse one label only, with which there is nothing to learn but probabilities of one."""
@@ -59,24 +60,33 @@ class NodeLabels:
         """(types, K, K) what it costs to answer ``column`` where ``row`` is right."""
         if given is not None and self.n_types > 1:
             raise ValueError("a cost matrix is for one node type; these graphs have several")
-        width = max(len(codec.classes) for codec in self.codecs)
+        tables = [
+            cost_matrix(
+                truth if node_type is None else truth[node_type == kind],
+                codec.classes.tolist(),
+                class_weight,
+                given,
+            )
+            for kind, codec in enumerate(self.codecs)
+        ]
+        width = max(len(table) for table in tables)
         costs = np.zeros((self.n_types, width, width))
-        for kind, codec in enumerate(self.codecs):
-            of_type = truth if node_type is None else truth[node_type == kind]
-            classes, k = codec.classes.tolist(), len(codec.classes)
-            costs[kind, :k, :k] = cost_matrix(of_type, classes, class_weight, given)
+        for kind, table in enumerate(tables):
+            costs[kind, : len(table), : len(table)] = table
         return costs
 
-    def checked_types(self, node_type: np.ndarray | None) -> np.ndarray | None:
+    def checked_types(self, stacked: StackedGraphs) -> np.ndarray | None:
         """Node types of graphs to be labelled."""
+        node_type = stacked.node_type
         if node_type is None and self.n_types > 1:
             raise ValueError(
                 f"the model was fitted with {self.n_types} node types; give node_types"
             )
         if node_type is not None and node_type.max(initial=0) >= self.n_types:
+            node = int((node_type >= self.n_types).argmax())
             raise ValueError(
-                f"there is a node of type {node_type.max()}, the model was fitted with types 0 to "
-                f"{self.n_types - 1}"
+                f"{place_of(node, stacked.lengths, 'node')} is of type {node_type[node]}, the "
+                f"model was fitted with types 0 to {self.n_types - 1}"
             )
         return node_type
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import check_sound, sound_csr
 from taut.chain_model import Stacked
 from taut.sequences import Sequences
 
@@ -15,9 +16,12 @@ EXPECTED = "a matrix of numbers with one row per position is expected"
 def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
     """Check and join sequences; ``n_features`` is what a fitted model expects."""
     if isinstance(X, Sequences):
+        X = _checked_again(X, name)
         rows, lengths, steps = X.rows, X.lengths, None
     else:
         rows, lengths, steps = _join(X, name)
+    if len(lengths) == 0:
+        raise ValueError(f"{name} has no sequences")
     empty = np.flatnonzero(lengths == 0)
     if empty.size:
         raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
@@ -29,6 +33,17 @@ def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
     if steps is not None:
         _checked_numbers(steps, lengths, f"step features of {name}")
     return Stacked(rows, lengths, steps)
+
+
+def _checked_again(X: Sequences, name: str) -> Sequences:
+    """Its arrays may have been altered since it was made."""
+    try:
+        X = Sequences(X.rows, X.lengths)
+        if sparse.issparse(X.rows):
+            check_sound(X.rows, "rows")
+        return X
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _join(X: Any, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -69,7 +84,7 @@ def _matrix(x: Any, place: str) -> Any:
     if sparse.issparse(x):
         if x.ndim != 2:
             raise ValueError(f"{place} has shape {x.shape}; {EXPECTED}")
-        return x
+        return sound_csr(x, place)
     if isinstance(x, list | tuple) and x and isinstance(x[0], dict | str | bytes):
         raise TypeError(
             f"{place} holds {type(x[0]).__name__} objects; {EXPECTED}, as in the other sequences"

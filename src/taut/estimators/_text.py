@@ -9,6 +9,7 @@ from scipy import sparse
 from taut.chain_model import Encoder, Stacked
 from taut.estimators._sequences import stack
 from taut.labels import LabelCodec
+from taut.sequences import Sequences
 from taut.text.attributes import AttributeEncoder, Attributes
 from taut.text.columns import Columns
 from taut.text.dicts import attributes_of, holds_attributes
@@ -52,6 +53,8 @@ def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
             "X holds columns of text; say which features to make of them by template=, for "
             'instance "chunking"'
         )
+    if isinstance(X, Sequences):
+        return None
     if isinstance(X, Attributes) or holds_attributes(X):
         return AttributeEncoder(int(min_freq))
     return None

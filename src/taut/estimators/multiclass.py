@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from taut.estimators._base import Prepared, StructuredEstimator
-from taut.estimators._tables import checked_table
+from taut.estimators._tables import checked_table, table_like_fitted
 from taut.losses import checked_weights, cost_matrix
 from taut.solvers import Solution
 from taut.structures.multiclass import multiclass_problem
@@ -122,7 +122,7 @@ class MulticlassSVM(ClassifierMixin, StructuredEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores (n, n_classes); with two classes the margin of the second, as in scikit-learn."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = table_like_fitted(self, X)
         scores = X @ self.coef_.T + self.intercept_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from taut._sparse import sound_csr
 from taut.decode import decode
 from taut.estimators._base import Prepared, StructuredEstimator
-from taut.estimators._tables import checked_table
+from taut.estimators._tables import checked_table, table_like_fitted
 from taut.losses import checked_weights
 from taut.solvers import Solution
 from taut.structures.graphs import GraphModel, label_edges, label_model, multilabel_problem
@@ -249,7 +250,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def predict(self, X: Any, *, inference: str | None = None) -> np.ndarray:
         """The best label set of every row, as indicators (n, L)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = table_like_fitted(self, X)
         problem = multilabel_problem(
             self._graph_model,
             X,
@@ -272,8 +273,10 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
 def _indicators(Y: Any, n: int) -> np.ndarray:
     """Label indicators as an array of 0 and 1."""
+    if sparse.issparse(Y):
+        Y = sound_csr(Y, "y").toarray()
     try:
-        Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
+        Y = np.asarray(Y)
     except ValueError:
         raise ValueError(f"y is ragged; {EXPECTED}") from None
     if Y.ndim != 2 or Y.shape[1] < 1:

@@ -1,7 +1,9 @@
 """Builds a pairwise problem: checks its arrays, fills in defaults, lays out the weights."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from taut.memory import check_memory
 from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
@@ -11,7 +13,6 @@ def _check_nodes(
     features: Features,
     pointer: np.ndarray,
     truth: np.ndarray,
-    n_states: int,
     step_features: np.ndarray | None,
 ) -> None:
     """Compiled code trusts these arrays."""
@@ -23,10 +24,29 @@ def _check_nodes(
         )
     if len(pointer) < 2 or np.diff(pointer).min() < 1:
         raise ValueError("every example needs at least one node, and there must be an example")
-    if truth.min() < 0 or truth.max() >= n_states:
-        raise ValueError(f"labels must be numbers from 0 to {n_states - 1}")
     if step_features is not None and step_features.size and len(step_features) != nodes:
         raise ValueError(f"there are {len(step_features)} rows of step features for {nodes} nodes")
+
+
+def label_numbers(truth: ArrayLike, n_states: int) -> np.ndarray:
+    """True labels in 32 bits; what is no label is refused, before it wraps around and is one.
+
+    >>> label_numbers([0, 2, 1], n_states=3)
+    array([0, 2, 1], dtype=int32)
+    """
+    numbers = np.asarray(truth)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise ValueError(
+            f"labels are {numbers.dtype} values of shape {numbers.shape}; whole numbers from 0 to "
+            f"{n_states - 1} are expected, one per node"
+        )
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= n_states))
+    if wrong.size:
+        raise ValueError(
+            f"label {wrong[0]} is {numbers[wrong[0]]}; labels must be numbers from 0 to "
+            f"{n_states - 1}"
+        )
+    return np.ascontiguousarray(numbers, np.int32)
 
 
 def pairwise_problem(
@@ -46,7 +66,7 @@ def pairwise_problem(
 ) -> Pairwise:
     """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
     n = len(pointer) - 1
-    _check_nodes(features, pointer, truth, n_states, step_features)
+    _check_nodes(features, pointer, truth, step_features)
     n_step = 0
     if step_features is None:
         step_features = np.zeros((0, 0))
@@ -59,6 +79,13 @@ def pairwise_problem(
     ):
         if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
             raise ValueError(f"{name} must have shape {size} and no negative entries")
+    places = _places(features.dim(n_states), n_states, bias, boundary, n_step)
+    check_memory(
+        2 * places["dim"],
+        f"there are {n_states} labels and {places['dim']:,} weights; training",
+        "weights",
+        'leave out features or merge labels, or for sparse sequences use features="observed"',
+    )
     problem = Pairwise(
         features=features,
         pointer=pointer,
@@ -72,7 +99,7 @@ def pairwise_problem(
         n_states=n_states,
         n_step=n_step,
         n=n,
-        **_places(features.dim(n_states), n_states, bias, boundary, n_step),
+        **places,
     ).constrained(allowed, forced)
     check_truth(problem)
     return problem

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from taut.structures.build import empty_problem, pairwise_problem
+from taut.sequences import checked_lengths
+from taut.structures.build import empty_problem, label_numbers, pairwise_problem
 from taut.structures.constraints import Tables
 from taut.structures.features import dense_features, sparse_features
 from taut.structures.features_build import node_features, observed_features
@@ -51,7 +52,7 @@ def chain_problem(
     (2, 18)
     """
     features: Any = rows if isinstance(rows, tuple) else node_features(rows)
-    truth = np.require(truth, np.int32, ["C", "W"])
+    truth, lengths = label_numbers(truth, n_states), checked_lengths(lengths, features.n_nodes)
     if observed:
         features = observed_features(features, truth, n_states, known)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

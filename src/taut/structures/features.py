@@ -55,6 +55,10 @@ class Features(NamedTuple):
         return features.weight_pointer.size > 0
 
     @property
+    def kind(features) -> str:
+        return "dense" if features.is_dense else "observed" if features.is_observed else "sparse"
+
+    @property
     def values(features) -> np.ndarray:
         """All feature values that are stored."""
         return features.rows.ravel() if features.is_dense else features.data

@@ -5,30 +5,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut._sparse import csr_arrays
+from taut.memory import check_memory
 from taut.structures.features import Features, dense_features, sparse_features
+
+MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
 
 
 def node_features(rows: Any) -> Features:
     """Wrap a matrix with one row per node, without copying what already has the right type."""
     if not sparse.issparse(rows):
-        return dense_features(_writable(rows, np.float64))
-    rows = rows.tocsr()
-    rows.check_format(full_check=True)  # compiled code follows its numbers
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return sparse_features(
-        _writable(rows.indptr, np.int64),
-        _writable(rows.indices, np.int32),
-        _writable(rows.data, np.float64),
-        rows.shape[1],
-    )
-
-
-def _writable(values: Any, kind: type) -> np.ndarray:
-    """A copy if it is read-only, although nothing writes to it: numba would compile everything once
-    more for such arrays."""
-    return np.require(values, kind, ["C", "W"])
+        return dense_features(np.require(rows, np.float64, ["C", "W"]))
+    return sparse_features(*csr_arrays(rows), rows.shape[1])
 
 
 def observed_features(
@@ -40,6 +28,12 @@ def observed_features(
     pairs = features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
     pairs = np.unique(pairs if known is None else pairs[np.repeat(known, per_node)])
     attributes, states = np.divmod(pairs, n_states)
+    check_memory(
+        5 * features.n_features,
+        f"there are {features.n_features:,} features; training",
+        "where the weights of each begin",
+        "leave out those without entries",
+    )
     counts = np.bincount(attributes, minlength=features.n_features)
     pointer, weight_state, _ = observed_layout(counts, states, n_states)
     return features.with_pairs(pointer, weight_state)
@@ -55,12 +49,19 @@ def observed_layout(
     """
     full = 6 * counts >= n_states  # on CoNLL-2000 the fastest of several thresholds
     pointer = np.concatenate([[0], np.cumsum(np.where(full, n_states, counts))])
+    if n_states > MOST_OBSERVED:
+        raise ValueError(
+            f"there are {n_states} labels; observed features are for {MOST_OBSERVED} at most: use "
+            'features="all", or merge labels'
+        )
+    if pointer[-1] >= 2**31:
+        raise ValueError(f"{pointer[-1]} weights are more than can be numbered")
     first_pair = np.cumsum(counts) - counts
     shift = np.repeat(pointer[:-1] - np.where(full, 0, first_pair), counts)
     place = shift + np.where(np.repeat(full, counts), states, np.arange(len(states)))
+    # Small types: these arrays are read at random, and should stay in the processor's cache.
     weight_state = np.full(pointer[-1], -1, np.int16)
     weight_state[place] = states
-    # Small types: these arrays are read at random, and should stay in the processor's cache.
     return pointer.astype(np.int32), weight_state, place
 
 
@@ -69,6 +70,22 @@ def with_weights_of(features: Features, trained: Features) -> Features:
     if trained.is_observed:
         return features.with_pairs(trained.weight_pointer, trained.weight_state)
     return features
+
+
+def check_like(features: Features, trained: Features) -> None:
+    """New nodes must have the features that the weights of ``trained`` are for."""
+    if not isinstance(features, Features):
+        raise TypeError(f"features are {type(features).__name__}; use node_features")
+    if features.kind != trained.kind:
+        raise TypeError(
+            f"features are {features.kind}, the model was fitted with {trained.kind} ones; use "
+            "node_features and with_weights_of"
+        )
+    if features.n_features != trained.n_features:
+        raise ValueError(
+            f"there are {features.n_features} features per row, the model was fitted with "
+            f"{trained.n_features}"
+        )
 
 
 def joined(fitted: Features, new: Features) -> Features:

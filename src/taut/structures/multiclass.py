@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.structures.build import pairwise_problem
+from taut.structures.build import label_numbers, pairwise_problem
 from taut.structures.features_build import node_features
 from taut.structures.pairwise import Pairwise
 
@@ -27,7 +27,7 @@ def multiclass_problem(
     return pairwise_problem(
         features,
         np.arange(len(truth) + 1, dtype=np.int64),
-        np.require(truth, np.int32, ["C", "W"]),
+        label_numbers(truth, n_states),
         n_states,
         cost=cost,
         loss_scale=None,

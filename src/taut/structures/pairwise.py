@@ -36,6 +36,7 @@ from taut.accumulator import (
 )
 from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
+from taut.memory import check_memory, pairs_and_labels
 from taut.problem import image_value
 from taut.structures.features import dot, node_score, node_scores
 from taut.structures.pairwise_arrays import PairwiseArrays
@@ -307,6 +308,13 @@ class Pairwise(PairwiseArrays):
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth."""
+        n_states, n_step = problem.n_states, problem.n_step
+        check_memory(
+            pairs_and_labels(problem.n, len(problem.truth), n_states, n_step),
+            f"there are {n_states} labels; training",
+            f"{'pairs of labels' if n_step else 'labels'} in each example",
+            "are these the labels? Merge rare ones, or train on fewer examples",
+        )
         mu = np.zeros(problem.dual_size(problem.n))
         fill_truth(problem, mu)
         return mu
@@ -314,6 +322,12 @@ class Pairwise(PairwiseArrays):
     def new_work(problem) -> Work:
         longest, n_states = problem.longest, problem.n_states
         n_tables = max(longest - 1, 1) if problem.step_features.size else 1
+        check_memory(
+            n_tables * n_states**2,
+            f"there are {n_states} labels; inference",
+            f"pairs of labels at each of {n_tables} steps",
+            "are these the labels? Merge rare ones, or cut long sequences",
+        )
         has_closed_steps = problem.closed.size > 0
         is_constrained = has_closed_steps or problem.forced.size > 0
         return Work(

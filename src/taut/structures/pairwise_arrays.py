@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference
+from taut.sequences import checked_lengths
 from taut.structures.constraints import (
     ImpossibleConstraint,
     Tables,
@@ -18,7 +19,7 @@ from taut.structures.constraints import (
     impossible,
 )
 from taut.structures.features import Features, dense_features
-from taut.structures.features_build import joined
+from taut.structures.features_build import check_like, joined
 
 
 @by_reference
@@ -71,8 +72,14 @@ class PairwiseArrays(NamedTuple):
         ``forced`` holds labels that must come out, -1 where any may.
         """
         problem.check_steps(step_features)
+        check_like(features, problem.features)
+        n_nodes = features.n_nodes
+        lengths = checked_lengths(lengths, n_nodes)
+        if step_features is not None and len(step_features) != n_nodes:
+            raise ValueError(
+                f"there are {len(step_features)} rows of step features for {n_nodes} nodes"
+            )
         steps = problem.step_features[:0] if step_features is None else step_features
-        n_nodes = int(np.sum(lengths))
         return problem._replace(
             features=features,
             pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),

@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut.text.numbering import Numbering
+from taut._sparse import pointer_fault
+from taut.sequences import checked_lengths
+from taut.text.numbering import Numbering, check_codes
 
 
 class Attributes(NamedTuple):
@@ -40,6 +42,7 @@ class AttributeEncoder:
 
     def fit_transform(self, text: Attributes) -> sparse.csr_array:
         """An attribute is kept if at least ``min_freq`` tokens have it."""
+        check_attributes(text)
         self.set_names(text.names)
         matrix = self._matrix(text, np.arange(len(text.names)))
         # Counted in the matrix, where an attribute that a token repeats is there once.
@@ -51,6 +54,7 @@ class AttributeEncoder:
 
     def transform(self, text: Attributes) -> sparse.csr_array:
         """The attributes known from training; others are left out."""
+        check_attributes(text)
         if self._numbering is None:
             self._numbering = Numbering(self._names)
         return self._matrix(text, self._numbering.find(text.names))
@@ -79,6 +83,17 @@ class AttributeEncoder:
         """Forget the attributes that are not wanted (a flag for each)."""
         flags = wanted.tolist()
         self.set_names([name for name, flag in zip(self._names, flags, strict=True) if flag])
+
+
+def check_attributes(text: Attributes) -> None:
+    """The arrays fit each other; compiled code follows them unchecked."""
+    checked_lengths(text.lengths, len(text.indptr) - 1, "tokens")
+    if len(text.codes) != len(text.data):
+        raise ValueError(f"there are {len(text.codes)} codes and {len(text.data)} values")
+    check_codes(text.codes, len(text.names), "text", "names")
+    fault = pointer_fault(text.indptr, len(text.codes))
+    if fault:
+        raise ValueError(f"the attributes do not fit their tokens: {fault}")
 
 
 def small_index(indptr: np.ndarray) -> np.ndarray:

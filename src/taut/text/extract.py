@@ -14,10 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
+from taut.sequences import checked_lengths
 from taut.text.attributes import small_index
 from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns
-from taut.text.numbering import Numbering
+from taut.text.numbering import Numbering, check_codes
 from taut.text.template import Feature, Template, Term, Transform
 
 MOST_CODES = 2**62
@@ -204,6 +205,9 @@ class TemplateEncoder:
                 f"{', '.join(self.template.columns)}) but the text has {given} beside the label; "
                 "choose another template, or add the column"
             )
+        for number, column in enumerate(text.columns[:needed]):
+            checked_lengths(text.lengths, len(column.codes), f"tokens in column {number}")
+            check_codes(column.codes, len(column.values), f"column {number}", "values")
         return text
 
     # --- what the model file and people want to know --------------------------------------------

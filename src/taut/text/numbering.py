@@ -40,3 +40,12 @@ class Numbering:
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+
+def check_codes(codes: np.ndarray, n_values: int, name: str, what: str) -> None:
+    """Every code must be the number of one of the values."""
+    if codes.size and codes.dtype.kind not in "iu":
+        raise ValueError(f"{name} has codes of type {codes.dtype}, not integers")
+    if codes.size and not 0 <= codes.min() <= codes.max() < n_values:
+        wrong = codes[(codes < 0) | (codes >= n_values)][0]
+        raise ValueError(f"{name} has the code {wrong}, but {n_values} {what}")

@@ -80,6 +80,19 @@ def pairwise_table(kind: Any, n_first: int, n_second: int, name: str) -> np.ndar
     return table
 
 
+def table_size(kind: Any, n_first: int, n_second: int) -> int:
+    """How many numbers :func:`pairwise_table` makes; none for what is there already.
+
+    >>> table_size("full", 3, 2), table_size("potts", 3, 3)
+    (36, 9)
+    """
+    pairs = n_first * n_second
+    if not isinstance(kind, str):
+        return 0
+    n_basis = {"full": pairs, "symmetric": n_first * (n_first + 1) // 2, "associative": n_first}
+    return n_basis.get(kind, 1) * pairs
+
+
 def repulsion(tables: np.ndarray) -> np.ndarray:
     """How far each table (.., K, K) is from being attractive; not positive if it is.
 

@@ -63,16 +63,16 @@ def graph_problem(
     (5, 'max-sum')
     """
     n = len(lengths)
+    check_sizes(lengths=(lengths, n), n_edges=(n_edges, n))
+    lengths, n_edges = np.asarray(lengths, np.int64), np.asarray(n_edges, np.int64)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_nodes = int(pointer[-1])
-    ends = np.asarray(ends).reshape(-1, 2)
-    if ends.size and ends.dtype.kind not in "iu":
-        raise ValueError(f"the edges are numbers of type {ends.dtype}; integers are expected")
+    given_ends = np.asarray(ends).reshape(-1, 2)
+    if given_ends.size and given_ends.dtype.kind not in "iu":
+        raise ValueError(f"the edges are numbers of type {given_ends.dtype}; integers are expected")
     # Numbers too large are still so after this, and refused by their graph below.
-    ends = _owned(np.clip(ends, -1, 2**31 - 1), np.int32)
+    ends = _owned(np.clip(given_ends, -1, 2**31 - 1), np.int32)
     check_sizes(
-        lengths=(lengths, n),
-        n_edges=(n_edges, n),
         node_type=(node_type, n_nodes),
         edge_type=(edge_type, len(ends)),
         node_row=(node_row, n_nodes),
@@ -81,7 +81,7 @@ def graph_problem(
     )
     of_nodes, of_edges = model.layout()
     types = _numbers(node_type, n_nodes)
-    check_types(types, model)
+    check_types(types, model, pointer)
     nodes = Nodes(
         rows=as_rows(rows),
         row=np.arange(n_nodes) if node_row is None else _owned(node_row, np.int64),
@@ -99,7 +99,7 @@ def graph_problem(
         **of_edges,
     )
     check_rows(model, nodes, edges, each_its_own=node_row is None)
-    check_edges(model, pointer, nodes.type, edges, shared_edges)
+    check_edges(model, pointer, nodes.type, edges, given_ends, shared_edges)
     if truth is not None:
         check_truth(np.asarray(truth), nodes.states, pointer)
     if cost is not None:

@@ -3,22 +3,35 @@
 Errors name the graph, the edge or the column.
 """
 
+from typing import Any
+
 import numpy as np
 
+from taut.memory import check_memory
 from taut.structures.graphs.arrays import Edges, Nodes
 from taut.structures.graphs.model import GraphModel
 
+MOST = 2**31 - 1  # compiled code has 32 bits for most numbers, and larger ones would wrap around
 
-def check_sizes(**expected: tuple[np.ndarray | None, int]) -> None:
-    """What is given has one number per graph, node or edge, and none is negative."""
-    for name, (values, size) in expected.items():
-        integers = name not in ("node_weight", "importance")
-        if values is not None and integers and np.asarray(values).dtype.kind not in "iu":
-            raise ValueError(f"{name} has numbers of type {np.asarray(values).dtype}, not integers")
-        if values is not None and np.shape(values) != (size,):
-            raise ValueError(f"{name} has shape {np.shape(values)}; expected ({size},)")
-        if values is not None and size and not 0 <= np.min(values) <= np.max(values) < np.inf:
-            raise ValueError(f"{name} has a number that is negative or not finite")
+
+def check_sizes(**expected: tuple[Any, int]) -> None:
+    """What is given has one number per graph, node or edge, and each is in range."""
+    for name, (given, size) in expected.items():
+        if given is None:
+            continue
+        values, integers = np.asarray(given), name not in ("node_weight", "importance")
+        if integers and values.dtype.kind not in "iu":
+            raise ValueError(f"{name} has numbers of type {values.dtype}, not integers")
+        if values.shape != (size,):
+            raise ValueError(f"{name} has shape {values.shape}; expected ({size},)")
+        in_range = (values >= 0) & (values <= MOST if integers else values < np.inf)
+        if not in_range.all():
+            i = int(in_range.argmin())
+            wanted = f"whole numbers from 0 to {MOST} are expected"
+            raise ValueError(
+                f"{name}[{i}] is {values[i]}; "
+                + (wanted if integers else "it must be finite and not negative")
+            )
 
 
 def check_cost(cost: np.ndarray, states: tuple[int, ...]) -> None:
@@ -33,9 +46,18 @@ def check_cost(cost: np.ndarray, states: tuple[int, ...]) -> None:
         raise ValueError("cost must be finite and not negative, and 0 for the right answer")
 
 
-def check_types(types: np.ndarray, model: GraphModel) -> None:
-    if types.max(initial=0) >= len(model.states):
-        raise ValueError(f"node_type has a type {types.max()}, the model has {len(model.states)}")
+def check_types(types: np.ndarray, model: GraphModel, pointer: np.ndarray) -> None:
+    wrong = np.flatnonzero(types >= len(model.states))
+    if wrong.size:
+        raise ValueError(
+            f"{_place(wrong[0], pointer)} is of type {types[wrong[0]]}, the model has types 0 to "
+            f"{len(model.states) - 1}"
+        )
+
+
+def _place(node: int, pointer: np.ndarray) -> str:
+    graph = int(np.searchsorted(pointer, node, "right")) - 1
+    return f"node {node - pointer[graph]} of graph {graph}"
 
 
 def check_rows(model: GraphModel, nodes: Nodes, edges: Edges, each_its_own: bool) -> None:
@@ -48,8 +70,13 @@ def check_rows(model: GraphModel, nodes: Nodes, edges: Edges, each_its_own: bool
         if not np.all(np.isfinite(rows.data)) or not np.all(np.isfinite(rows.dense)):
             raise ValueError(f"{what} features have a value that is NaN or infinite")
     n_nodes, n_rows = nodes.row.size, nodes.rows.n_rows
-    if (each_its_own and n_rows != n_nodes) or nodes.row.max(initial=-1) >= n_rows:
+    if each_its_own and n_rows != n_nodes:
         raise ValueError(f"there are {n_rows} rows of node features for {n_nodes} nodes")
+    if nodes.row.max(initial=-1) >= n_rows:
+        i = int((nodes.row >= n_rows).argmax())
+        raise ValueError(
+            f"node_row[{i}] is {nodes.row[i]}, but there are {n_rows} rows of node features"
+        )
     if edges.rows.n_features != model.n_edge_features:
         raise ValueError(
             f"the edges have {edges.rows.n_features} features, the model has "
@@ -62,9 +89,15 @@ def check_rows(model: GraphModel, nodes: Nodes, edges: Edges, each_its_own: bool
 
 
 def check_edges(
-    model: GraphModel, pointer: np.ndarray, node_type: np.ndarray, edges: Edges, shared: bool
+    model: GraphModel,
+    pointer: np.ndarray,
+    node_type: np.ndarray,
+    edges: Edges,
+    ends: np.ndarray,
+    shared: bool,
 ) -> None:
-    lengths, ends = np.diff(pointer), edges.ends
+    """``ends`` are those of the edges as they were given, in any integer type."""
+    lengths = np.diff(pointer)
     if len(lengths) == 0 or lengths.min() < 1:
         raise ValueError("every graph needs at least one node, and there must be a graph")
     if edges.stop.max() != len(ends):
@@ -72,7 +105,7 @@ def check_edges(
     if not len(ends):
         return
     if shared:
-        _check_same_types(pointer, node_type, int(ends.max()) + 1)
+        _check_same_types(pointer, node_type, int(edges.ends.max()) + 1)
     # Of edges that several graphs share, the smallest graph decides.
     if shared:
         graph, size = np.zeros(len(ends), np.int64), np.full(len(ends), lengths.min())
@@ -93,11 +126,14 @@ def check_edges(
         raise ValueError(
             f"edge {number[e]} of graph {graph[e]} joins node {ends[e, 0]} with itself"
         )
-    if edges.type.max() >= len(model.joins):
+    wrong = np.flatnonzero(edges.type >= len(model.joins))
+    if wrong.size:
+        e = wrong[0]
         raise ValueError(
-            f"there is an edge of type {edges.type.max()}, the model has {len(model.joins)}"
+            f"edge {number[e]} of graph {graph[e]} is of type {edges.type[e]}, the model has types "
+            f"0 to {len(model.joins) - 1}"
         )
-    types = node_type[pointer[graph][:, None] + ends]
+    types = node_type[pointer[graph][:, None] + edges.ends]
     wrong = np.flatnonzero((types != np.array(model.joins)[edges.type]).any(axis=1))
     if wrong.size:
         e = wrong[0]
@@ -123,15 +159,16 @@ def _check_same_types(pointer: np.ndarray, node_type: np.ndarray, n_nodes: int) 
 def check_truth(truth: np.ndarray, states: np.ndarray, pointer: np.ndarray) -> None:
     if truth.dtype.kind not in "iu":
         raise ValueError(f"truth has numbers of type {truth.dtype}, not integers")
+    if truth.ndim != 1:
+        raise ValueError(f"truth has shape {truth.shape}; expected {states.shape}")
     if len(truth) != len(states):
         raise ValueError(f"there are {len(truth)} labels for {len(states)} nodes")
     wrong = np.flatnonzero((truth < 0) | (truth >= states))
     if wrong.size:
         node = wrong[0]
-        graph = int(np.searchsorted(pointer, node, "right")) - 1
         raise ValueError(
-            f"node {node - pointer[graph]} of graph {graph} has state {truth[node]}, but its "
-            f"states are 0 to {states[node] - 1}"
+            f"{_place(node, pointer)} has state {truth[node]}, but its states are 0 to "
+            f"{states[node] - 1}"
         )
 
 
@@ -151,4 +188,14 @@ def check_attractive(edges: Edges) -> None:
     raise ValueError(
         "attractive=True needs edge features that are not negative: edge "
         f"{e - edges.start[graph]} of graph {graph} has {values[wrong[0]]} in column {column}"
+    )
+
+
+def check_tables(n_tables: int, n_edges: int, width: int) -> None:
+    """So many tables of scores or marginals for each edge of the largest graph fit in memory."""
+    check_memory(
+        n_tables * n_edges * width**2,
+        f"there are {width} labels; inference",
+        f"pairs of labels at each edge of a graph that has {n_edges}",
+        "are these the labels? Merge rare ones, or use smaller graphs",
     )

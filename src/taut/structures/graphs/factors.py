@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Integers, LabelMatrix, Labels, Vector, by_reference
+from taut.memory import check_memory
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.rows import squared_norms
 
@@ -54,6 +55,12 @@ def factors_of(graph: GraphArrays) -> Factors:
     number = np.arange(edge_start[-1]) - edge_start[edge_owner] + edges.start[edge_owner]
     ends = edges.ends[number] + first[edge_owner, None]
     k, other = states[ends[:, 0]], states[ends[:, 1]]
+    check_memory(
+        int(k @ other) + 2 * int(k.sum() + other.sum()) + int(states.sum()),
+        f"there are up to {nodes.width} labels and {len(ends)} edges; training without inference",
+        "pairs of labels at each edge",
+        "are these the labels? Merge rare ones, or train on fewer examples",
+    )
     count_owner = np.repeat(np.arange(n), np.diff(counts.start))
     size = np.diff(counts.pointer)
     member = counts.member + first[np.repeat(count_owner, size)]

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from taut.memory import check_memory
 from taut.structures.graphs.basis import (
     ATTRACTIVE,
     packed_basis,
     pairwise_table,
     repulsion,
+    table_size,
     unary_table,
 )
 
@@ -42,10 +44,25 @@ class GraphModel:
 
     def pairwise_tables(self) -> list[np.ndarray]:
         kinds = _per_type(self.pairwise, len(self.joins), "pairwise")
+        self._check_memory(kinds)
         return [
             pairwise_table(kind, self.states[u], self.states[v], f"edge type {number}")
             for number, (kind, (u, v)) in enumerate(zip(kinds, self.joins, strict=True))
         ]
+
+    def _check_memory(self, kinds: Sequence[Any]) -> None:
+        """Tables are dense until they are packed, with a cell for each pair of pairs if "full"."""
+        sizes = (
+            table_size(kind, self.states[u], self.states[v])
+            for kind, (u, v) in zip(kinds, self.joins, strict=True)
+        )
+        names = sorted({kind for kind in kinds if isinstance(kind, str)})
+        check_memory(
+            2 * sum(sizes),
+            f"a table of pairwise scores ({', '.join(names)}) of {self.width} labels",
+            "pairs of pairs of labels",
+            'use pairwise="potts", or merge rare labels',
+        )
 
     def layout(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Where each group of weights starts: the fields of ``Nodes`` and ``Edges`` that say so."""
@@ -99,6 +116,12 @@ class GraphModel:
     def check_attractive(self) -> None:
         """Non-negative weights must make every table attractive."""
         for number, table in enumerate(self.pairwise_tables()):
+            check_memory(
+                2 * table.size * table.shape[1],
+                f"attractive=True: the check of pairwise scores of {table.shape[1]} labels",
+                "triples of labels",
+                "merge rare labels, or use attractive=False",
+            )
             if table.shape[1] != table.shape[2] or np.any(repulsion(table) > 0):
                 raise ValueError(
                     f"attractive=True: the pairwise basis of edge type {number} is not attractive "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from taut.inference.maxsum import forest_order
+from taut.memory import check_memory
 from taut.structures.graphs.build import graph_problem
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
@@ -52,6 +53,8 @@ def multilabel_problem(
     """
     rows = as_rows(rows)
     n, n_labels = rows.n_rows, len(model.states)
+    if Y is not None:
+        _check_indicators(np.asarray(Y), (n, n_labels))
     ends = np.array(model.joins, np.int32).reshape(-1, 2)
     return graph_problem(
         model,
@@ -68,6 +71,16 @@ def multilabel_problem(
     )
 
 
+def _check_indicators(Y: np.ndarray, shape: tuple[int, int]) -> None:
+    """Before they are cast to integers, where anything might become a 0 or 1."""
+    if Y.shape != shape:
+        raise ValueError(f"Y has shape {Y.shape}; expected {shape}, a row per example")
+    wrong = np.argwhere((Y != 0) & (Y != 1))
+    if wrong.size:
+        i, label = wrong[0]
+        raise ValueError(f"Y[{i}, {label}] is {Y[i, label]}; 0 or 1 is expected")
+
+
 def label_edges(edges: Any, Y: np.ndarray) -> np.ndarray:
     """Which labels to join: all pairs ("full"), the best tree, none, or an array (m, 2).
 
@@ -79,6 +92,12 @@ def label_edges(edges: Any, Y: np.ndarray) -> np.ndarray:
     n_labels = Y.shape[1]
     if isinstance(edges, str):
         if edges == "full":
+            check_memory(
+                3 * n_labels**2,
+                f"joining all {n_labels} labels with each other",
+                "pairs of labels",
+                'use edges="tree" or "none"',
+            )
             return np.argwhere(np.triu(np.ones((n_labels, n_labels)), 1)).astype(np.int32)
         if edges == "none":
             return np.zeros((0, 2), np.int32)

@@ -27,6 +27,7 @@ import numpy as np
 
 from taut.accumulator import Accumulator, add_scaled, dense_accumulator, new_accumulator
 from taut.inference.methods import Method
+from taut.memory import check_memory
 from taut.problem import label_value
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.compute import (
@@ -201,9 +202,17 @@ class GraphProblem(DescribedGraphs):
 
     def new_dual(problem) -> np.ndarray:
         """Marginals of all examples, at the truth; message passing starts afresh."""
+        numbers = problem.dual_size(problem.n)
+        check_memory(
+            numbers,
+            f"there are {problem.n} examples and {problem.n_edge_weights} weights of edges; "
+            "training",
+            "these weights in each example",
+            'simpler pairwise scores such as "potts", fewer edge types or fewer examples need less',
+        )
         arrays = problem.arrays
         arrays.search.messages[:] = 0.0
-        mu = np.zeros(problem.dual_size(problem.n))
+        mu = np.zeros(numbers)
         fill_truth(arrays.edges, arrays.pointer, arrays.loss.truth, mu)
         return mu
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference, compiled
+from taut._sparse import csr_arrays
 from taut.accumulator import DENSE, add_scaled, push
 from taut.structures.features import dot
 
@@ -52,20 +53,9 @@ def as_rows(values: Any) -> Rows:
     if isinstance(values, Rows):
         return values
     if sparse.issparse(values):
-        values = values.tocsr()
-        values.check_format(full_check=True)  # compiled code follows its numbers
-        if not values.has_canonical_format:
-            values = values.copy()
-            values.sum_duplicates()
-        return Rows(
-            np.zeros((0, 0)),
-            _writable(values.indptr, np.int64),
-            _writable(values.indices, np.int32),
-            _writable(values.data, np.float64),
-            values.shape[1],
-            values.shape[0],
-        )
-    dense = _writable(values, np.float64)
+        return Rows(np.zeros((0, 0)), *csr_arrays(values), values.shape[1], values.shape[0])
+    # numba would compile everything once more for read-only arrays.
+    dense = np.require(values, np.float64, ["C", "W"])
     return Rows(
         dense,
         np.zeros(1, np.int64),
@@ -86,11 +76,6 @@ def squared_norms(rows: Rows) -> np.ndarray:
         row = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
         return np.bincount(row, rows.data**2, minlength=rows.n_rows)
     return np.einsum("rf,rf->r", rows.dense, rows.dense)
-
-
-def _writable(values: Any, kind: type) -> np.ndarray:
-    # numba would compile everything once more for read-only arrays.
-    return np.require(values, kind, ["C", "W"])
 
 
 @compiled

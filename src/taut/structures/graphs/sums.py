@@ -11,6 +11,7 @@ import numpy as np
 
 from taut._compile import Cube, Labels, Matrix, by_reference, compiled
 from taut.inference.sum_product import SumProductWork, new_sum_product_work, sum_product
+from taut.structures.graphs.checks import check_tables
 from taut.structures.graphs.compute import block_range, sizes
 from taut.structures.graphs.kernels import (
     add_label_image,
@@ -34,6 +35,7 @@ class GraphSums(NamedTuple):
 
 
 def _graph_sums(order: np.ndarray, nodes: int, edges: int, n_states: int) -> GraphSums:
+    check_tables(2, edges, n_states)
     return GraphSums(
         order,
         np.zeros((nodes, n_states)),

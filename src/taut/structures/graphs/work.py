@@ -14,6 +14,7 @@ from taut.inference.methods import RELAXED, Method
 from taut.inference.roof_duality import RoofWork, new_roof_work
 from taut.inference.rounding import RoundingWork, new_rounding_work
 from taut.structures.graphs.arrays import GraphArrays
+from taut.structures.graphs.checks import check_tables
 
 
 @by_reference
@@ -59,6 +60,8 @@ class WorkArrays(NamedTuple):
 def new_work_arrays(arrays: GraphArrays, nodes: int, edges: int) -> WorkArrays:
     """Memory for graphs of up to so many nodes and edges."""
     width, n_weights = arrays.nodes.width, arrays.edges.n_weights
+    tables = 2 if arrays.search.method in RELAXED else 1  # scores, and marginals if it relaxes
+    check_tables(tables, edges, width)
     basis = np.concatenate([arrays.nodes.basis.size, arrays.edges.basis.size])
     local = Local(
         theta=np.zeros((nodes, width)),
