@@ -8,7 +8,6 @@ is an array, and a parameter annotated ``Problem`` or ``Opaque`` is just that, w
 import ctypes
 from typing import Any, get_type_hints
 
-import numba
 from numba import _dynfunc
 from numba.core import lowering, types
 from numba.core.registry import CPUDispatcher
@@ -25,7 +24,7 @@ class Entry(CPUDispatcher):
 
     def __init__(self, function: Any, **options: Any):
         super().__init__(function, targetoptions=dict(OPTIONS))
-        self.helper = numba.njit(**linking.HELPER, **options)(function)
+        self.helper = linking.Helper(function, **options)
         hints = get_type_hints(function, include_extras=True)
         kinds: dict[Any, Any] = {("problem",): PROBLEM, ("opaque",): OPAQUE}
         self.hidden = [
@@ -46,7 +45,8 @@ class Entry(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         given = tuple(sig)
-        kinds = tuple(map(_plain, given, self.hidden))
+        pairs = list(zip(given, self.hidden, strict=True))
+        kinds = tuple(hidden or linking.plain(kind) for kind, hidden in pairs)
         where = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
         with linking.compiling():
             if kinds not in self.units:
@@ -54,7 +54,7 @@ class Entry(CPUDispatcher):
                 unit = cache.unit(f"{where}{kinds}", modules, lambda: self._compile(where, kinds))
                 self.units[kinds] = unit, self._callable(unit)
             unit, call = self.units[kinds]
-            for kind, hidden in zip(given, self.hidden, strict=True):
+            for kind, hidden in pairs:
                 if hidden is PROBLEM:
                     table_of(kind.instance_class).provide(unit.uses, where)
                 elif isinstance(kind, Ref):  # perhaps with a problem inside
@@ -77,13 +77,3 @@ class Entry(CPUDispatcher):
         return _dynfunc.make_function(
             module, name, self.py_func.__doc__ or "", unit.function("call"), environment, (unit,)
         )
-
-
-def _plain(kind: Any, hidden: Any) -> Any:
-    if hidden is not None:
-        return hidden
-    if isinstance(kind, types.Array) and not kind.mutable:
-        return kind.copy(readonly=False)
-    if isinstance(kind, types.Integer) and not isinstance(kind, types.Boolean):
-        return types.int64 if kind != types.uint64 else kind
-    return types.float64 if isinstance(kind, types.Float) else kind

@@ -18,9 +18,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 from numba import _dynfunc
-from numba.core import codegen, compiler, compiler_machinery, typed_passes
+from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
+from numba.core.registry import CPUDispatcher, cpu_target
 
 # Passes for what kernels do not use: closures, lists, object mode, array expressions, parallel
 # loops.
@@ -88,13 +88,35 @@ class HelperCompiler(compiler.CompilerBase):
         return [manager]
 
 
-HELPER: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
     "_nrt": False,
     "error_model": "numpy",
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
-    "pipeline_class": HelperCompiler,
 }
+
+
+class Helper(CPUDispatcher):
+    """A function that compiled code calls; one version serves all integers and all floats."""
+
+    def __init__(self, function: Any, **options: Any):
+        super().__init__(
+            function, targetoptions={**OPTIONS, **options}, pipeline_class=HelperCompiler
+        )
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(map(plain, args)), kws)
+
+
+def plain(kind: Any) -> Any:
+    """The type that machine code is made for, in place of ones that make no difference to it."""
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Array) and not kind.mutable:
+        return kind.copy(readonly=False)
+    if isinstance(kind, types.Integer) and kind != types.uint64:
+        return types.int64
+    return types.float64 if isinstance(kind, types.Float) else kind
 
 
 @contextmanager

@@ -32,7 +32,9 @@ PLAIN_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 if not PLAIN:
     from taut._compile import ops
     from taut._compile.entries import Entry
-    from taut._compile.linking import HELPER
+    from taut._compile.linking import OPTIONS, Helper, HelperCompiler
+
+    HELPER = {**OPTIONS, "pipeline_class": HelperCompiler}
 
 
 def compiled(
@@ -62,7 +64,7 @@ def both_modes(function: Callable) -> Callable:
     if PLAIN:
         return register_jitable(**PLAIN_OPTIONS)(function)
     marked: Any = function
-    marked.helper = numba.njit(**HELPER)(function)
+    marked.helper = Helper(function)
     # Where numba looks for the type of an object that it meets: that of a function it can call.
     marked._numba_type_ = types.Dispatcher(marked.helper)
     return function

@@ -154,8 +154,9 @@ class Table:
         members = {}
         for op in ops:
             method = getattr(self.cls, op.name, op.default)
-            helper = numba.njit(**linking.HELPER)(method)
-            members[op.name] = linking.translated(helper, op.kinds_for(self.cls), op.result)
+            members[op.name] = linking.translated(
+                linking.Helper(method), op.kinds_for(self.cls), op.result
+            )
         return linking.linked(where, members)
 
 

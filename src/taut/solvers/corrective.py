@@ -228,20 +228,8 @@ def corrective_steps(problem: Problem, state, C, n, cache_size, n_steps):
     return n_steps
 
 
-@compiled
-def sweep(problem: Problem, state, C, n):
-    """Correct every block on its remembered labellings; returns the gap over them, before."""
-    total = 0.0
-    for i in range(n):
-        if state.corners.size[i] > 1:
-            size, mean, best = load_block(problem, state, i)
-            total += weight(problem, i) * (best - mean)
-            correct_block(problem, state, i, size, C)
-    return total / n
-
-
-@compiled
-def extrapolate(problem: Problem, state, C, n, beta):
+@both_modes
+def extrapolate(problem, state, C, n, beta):
     """Momentum: continue the last sweep's movement of every block as far as it is feasible."""
     corners, scratch = state.corners, state.scratch
     for i in range(n):
@@ -266,22 +254,37 @@ def extrapolate(problem: Problem, state, C, n, beta):
                 store_block(problem, state, i, corners.size[i], C * weight(problem, i))
 
 
+@compiled
+def sweep(problem: Problem, state, C, n, beta):
+    """Go on as the last sweep did, by momentum beta (none if it is negative); then correct every
+    block on its remembered labellings. Returns the gap over them before that."""
+    if beta >= 0.0:
+        extrapolate(problem, state, C, n, beta)
+    total = 0.0
+    for i in range(n):
+        if state.corners.size[i] > 1:
+            size, mean, best = load_block(problem, state, i)
+            total += weight(problem, i) * (best - mean)
+            correct_block(problem, state, i, size, C)
+    return total / n
+
+
 def cheap_passes(problem: Any, state: Any, C: float, n: int, most: int) -> None:
     """Up to ``most`` sweeps with momentum; fewer when what is left to gain needs the oracle."""
-    one_sweep, go_on = in_mode(sweep, problem), in_mode(extrapolate, problem)
+    one_sweep, beta = in_mode(sweep, problem), -1.0
     corners, importance = state.corners, np.asarray(problem.importance)
     t = min(max(state.total[MOMENTUM], 1.0), MOST_CARRIED)
     last_dual = -np.inf
     for count in range(most):
-        gap = one_sweep(problem, state, C, n)
+        gap = one_sweep(problem, state, C, n, beta)
         dual = C * (importance @ state.ell) - (state.v - 0.5 * state.w) @ state.w
         if dual < last_dual:
             t = 1.0
             corners.before[:] = corners.alpha
         last_dual = dual
-        t, beta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t - 1.0
+        t, carried = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t - 1.0
         if count + 1 == most or gap <= WORTH_SWEEPING * state.sampler.tree[1]:
             break
-        go_on(problem, state, C, n, min(beta / t, MOST_MOMENTUM))
+        beta = min(carried / t, MOST_MOMENTUM)
     state.total[MOMENTUM] = t
     corners.before[:] = corners.alpha

@@ -22,7 +22,6 @@ from taut.solvers.corners import (
 from taut.solvers.corrective import (
     cheap_passes,
     corrective_steps,
-    extrapolate,
     sweep,
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
@@ -196,8 +195,7 @@ class Run(OracleRun):
             return
         self._block_steps(0)
         if self.solver.keeps_gram:
-            ready(sweep, self.problem, self.state, self.C, 0)
-            ready(extrapolate, self.problem, self.state, self.C, 0, 0.0)
+            ready(sweep, self.problem, self.state, self.C, 0, 0.0)
 
     # --- moving -------------------------------------------------------------------------------
 

@@ -46,7 +46,6 @@ from taut.structures.pairwise_kernels import (
     biases,
     block_start,
     close_scores,
-    fill_truth,
     push_label,
     push_labels,
     push_row,
@@ -316,7 +315,18 @@ class Pairwise(PairwiseArrays):
             "are these the labels? Merge rare ones, or train on fewer examples",
         )
         mu = np.zeros(problem.dual_size(problem.n))
-        fill_truth(problem, mu)
+        truth, lengths = problem.truth.astype(np.int64), np.diff(problem.pointer)
+        matrix = n_states * n_states
+        example = np.repeat(np.arange(problem.n), lengths)
+        mu[np.arange(len(truth)) * n_states + example * n_step * matrix + truth] = 1.0
+        if n_step > 0:
+            first = np.flatnonzero(np.diff(example) == 0)  # nodes that a step leads on from
+            at = problem.pointer[example[first] + 1] * n_states + example[first] * n_step * matrix
+            at += truth[first] * n_states + truth[first + 1]
+            for f in range(n_step):
+                constant = problem.step_features.size == 0
+                np.add.at(mu, at, 1.0 if constant else problem.step_features[first, f])
+                at += matrix
         return mu
 
     def new_work(problem) -> Work:

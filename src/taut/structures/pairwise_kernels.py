@@ -167,12 +167,3 @@ def add_row(w, at, row):
     added = w[at : at + row.size]
     for k in range(row.size):
         row[k] += added[k]
-
-
-@compiled
-def fill_truth(problem, mu):
-    for i in range(problem.n):
-        first = problem.pointer[i]
-        length = problem.pointer[i + 1] - first
-        block = mu[block_start(problem, i) : block_start(problem, i + 1)]
-        add_image(problem, first, length, problem.truth[first:], 1.0, block)
