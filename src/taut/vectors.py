@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut._compile import compiled
+from taut._compile import compiled, local
 from taut._sparse import check_sound
 from taut.accumulator import Accumulator, add_scaled, push
 from taut.structures.features import dot
+
+local_accumulator = local(Accumulator)
 
 
 class Vector:
@@ -99,7 +101,7 @@ def _sparse_dot(indices, values, w):
 
 @compiled
 def _push_all(value, touched, place, rows, count, indices, values, amount):
-    delta = Accumulator(value, touched, place, rows, count)
+    delta = local_accumulator(value, touched, place, rows, count)
     for j in range(indices.size):
         push(delta, indices[j], amount * values[j])
 

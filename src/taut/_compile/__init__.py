@@ -16,8 +16,9 @@ from taut._compile.kinds import (
     Singles,
     Vector,
 )
+from taut._compile.local import local
 from taut._compile.marks import both_modes, compiled, generic, in_mode, ready
-from taut._compile.references import by_reference
+from taut._compile.records import by_reference
 
 __all__ = [
     "Bits",
@@ -39,5 +40,6 @@ __all__ = [
     "compiled",
     "generic",
     "in_mode",
+    "local",
     "ready",
 ]

@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 from taut._compile import cache, linking
 from taut._compile.ops import modules_of, table_of
-from taut._compile.references import OPAQUE, PROBLEM, Ref
+from taut._compile.records import OPAQUE, PROBLEM, Ref
 
 OPTIONS = {"nopython": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
 
@@ -32,6 +32,7 @@ class Entry(CPUDispatcher):
             for name in self.__signature_names__()
         ]
         self.units: dict[tuple, Any] = {}
+        self.known: set[tuple] = set()  # types of arguments that numba finds machine code for
 
     def __signature_names__(self) -> list[str]:
         code = self.py_func.__code__
@@ -59,7 +60,9 @@ class Entry(CPUDispatcher):
                     table_of(kind.instance_class).provide(unit.uses, where)
                 elif isinstance(kind, Ref):  # perhaps with a problem inside
                     table_of(kind.instance_class).uses.update(unit.uses)
-            self._insert([kind._code for kind in given], call, False)
+            if given not in self.known:  # twice would be ambiguous
+                self._insert([kind._code for kind in given], call, False)
+                self.known.add(given)
         return call
 
     def _compile(self, where: str, kinds: tuple) -> tuple[bytes, set[str]]:

@@ -122,14 +122,34 @@ def plain(kind: Any) -> Any:
 @contextmanager
 def compiling() -> Iterator[None]:
     """Without garbage collection, which would walk millions of the compiler's objects in vain."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        with global_compiler_lock:
+    with global_compiler_lock:
+        collects, context = gc.isenabled(), cpu_target.typing_context
+        before = context.resolve_function_type
+        gc.disable()
+        context.resolve_function_type = functools.partial(_remembered, before)
+        try:
             yield
-    finally:
-        if collects:
-            gc.enable()
+        finally:
+            context.resolve_function_type = before
+            if collects:
+                gc.enable()
+
+
+_RESULTS: dict[Any, Any] = {}
+
+
+def _remembered(resolve: Any, function: Any, args: Any, kws: Any) -> Any:
+    """What a built-in function makes of arguments of these types; numba finds out anew each time,
+    and kernels add, compare and index thousands of times."""
+    if kws or not isinstance(function, types.Function):
+        return resolve(function, args, kws)
+    key = function, tuple(args)
+    if key not in _RESULTS:
+        found = resolve(function, args, kws)
+        if found is None:
+            return None
+        _RESULTS[key] = found
+    return _RESULTS[key]
 
 
 def translated(function: Any, kinds: tuple, result: Any = None) -> Any:

@@ -21,7 +21,8 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from taut._compile import cache, linking
-from taut._compile.references import OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of, word
+from taut._compile.records import OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of
+from taut._compile.references import word
 
 # Scratch memory is what these methods of a problem return; their annotation is its type.
 MAKERS = {"work": "new_work", "sums": "new_sums", "search": "new_rescaled_search"}

@@ -19,134 +19,28 @@ This is built on numba's public extension interface alone.
 """
 
 import ctypes
-import functools
 import struct
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.imputils import lower_getattr_generic
 from numba.core.pythonapi import NativeValue
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    register_model,
-    typeof_impl,
-    unbox,
+from numba.extending import infer_getattr, unbox
+
+from taut._compile.records import (
+    OPAQUE,
+    PROBLEM,
+    Field,
+    Local,
+    OpaqueType,
+    ProblemType,
+    Record,
+    Ref,
+    record_of,
 )
-
-from taut._compile.modes import INTERPRETED, PLAIN
-
-NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
-
-
-class Ref(types.Type):
-    """Points to the words of a named tuple of this class."""
-
-    def __init__(self, cls: type):
-        self.instance_class = cls
-        super().__init__(name=f"{cls.__module__}.{cls.__qualname__}")
-
-    @property
-    def key(self) -> type:
-        return self.instance_class
-
-
-class OpaqueType(types.Type):
-    """Points to the words of a named tuple that only a problem's own functions know."""
-
-
-class ProblemType(types.Type):
-    """Points to a problem's words and its table of functions."""
-
-
-OPAQUE, PROBLEM = OpaqueType("Opaque"), ProblemType("Problem")
-for _pointer in (Ref, OpaqueType, ProblemType):
-    register_model(_pointer)(models.OpaqueModel)
-
-
-# --- types ----------------------------------------------------------------------------------------
-
-
-class Field:
-    """A field of a named tuple: its type, and the first of its words."""
-
-    __slots__ = ("at", "dtype", "kind", "name", "ndim", "record")
-
-    def __init__(self, owner: str, name: str, annotation: Any, at: int):
-        self.name, self.at = f"{owner}.{name}", at
-        self.kind = kind_of(annotation, self.name)
-        self.ndim, self.dtype, self.record = 0, None, None
-        if isinstance(self.kind, types.Array):
-            self.ndim, self.dtype = self.kind.ndim, np.dtype(annotation.__metadata__[0])
-        elif isinstance(self.kind, Ref):
-            self.record = record_of(self.kind.instance_class)
-
-    @property
-    def size(self) -> int:
-        return self.record.size if self.record else self.ndim + 1
-
-
-class Record:
-    """The fields of a class, in order, and how many words they take."""
-
-    def __init__(self, cls: type):
-        hints, size = get_type_hints(cls, include_extras=True), 0
-        self.fields: list[Field] = []
-        for name in cls._fields:  # type: ignore[attr-defined]
-            self.fields.append(Field(cls.__name__, name, hints[name], size))
-            size += self.fields[-1].size
-        self.cls, self.size = cls, size
-        self.by_name = dict(zip(cls._fields, self.fields, strict=True))  # type: ignore[attr-defined]
-
-
-@functools.cache
-def record_of(cls: type) -> Record:
-    return Record(cls)
-
-
-def kind_of(annotation: Any, name: str) -> Any:
-    """The compiler's type of what is so annotated."""
-    if annotation in NUMBERS:
-        return NUMBERS[annotation]
-    if annotation is None or annotation is type(None):
-        return types.none
-    what: tuple[Any, ...] = getattr(annotation, "__metadata__", ())
-    if what == ("opaque",):
-        return OPAQUE
-    if what == ("problem",):
-        return PROBLEM
-    if len(what) == 2:
-        array: Any = types.Array
-        return array(numba.from_dtype(np.dtype(what[0])), what[1], "C")
-    if isinstance(annotation, type) and issubclass(annotation, tuple):
-        return Ref(annotation)
-    raise TypeError(
-        f"{name} is annotated {annotation!r}, which does not tell the compiler its type: use int, "
-        "float, bool, a name of taut._compile.kinds such as Vector or Integers, or a named tuple "
-        "of these"
-    )
-
-
-def by_reference(cls: Any) -> Any:
-    """Mark a named tuple class that compiled code takes by reference."""
-    if PLAIN or INTERPRETED:
-        return cls
-
-    @typeof_impl.register(cls)
-    def typeof(value: Any, context: Any) -> Ref:
-        return Ref(type(value))
-
-    return cls
-
-
-@by_reference
-class Nothing(NamedTuple):
-    """Scratch memory of what needs none."""
-
 
 # --- what Python writes ---------------------------------------------------------------------------
 
@@ -236,37 +130,42 @@ class _Fields(AttributeTemplate):
 
     def generic_resolve(self, ref: Ref, name: str) -> Any:
         field = record_of(ref.instance_class).by_name.get(name)
+        if field is not None and field.record is not None and isinstance(ref, Local):
+            return Local(field.kind.instance_class)
         return field and field.kind
 
 
 @lower_getattr_generic(Ref)
 def _read(context: Any, builder: Any, ref: Ref, pointer: Any, name: str) -> Any:
-    field = record_of(ref.instance_class).by_name[name]
+    field, fixed = record_of(ref.instance_class).by_name[name], not isinstance(ref, Local)
     if field.record is not None:
         words = builder.bitcast(pointer, ir.IntType(64).as_pointer())
         return builder.bitcast(cgutils.gep_inbounds(builder, words, field.at), cgutils.voidptr_t)
     if field.dtype is not None:
-        return _array(context, builder, field, pointer)
+        return _array(context, builder, field, pointer, fixed)
     if field.kind is types.boolean:
-        return builder.trunc(word(builder, pointer, field.at, ir.IntType(64)), ir.IntType(1))
-    return word(builder, pointer, field.at, context.get_value_type(field.kind))
+        whole = word(builder, pointer, field.at, ir.IntType(64), fixed)
+        return builder.trunc(whole, ir.IntType(1))
+    return word(builder, pointer, field.at, context.get_value_type(field.kind), fixed)
 
 
-def word(builder: Any, pointer: Any, at: int, kind: Any) -> Any:
-    """Read one word; it never changes, so the compiler may read it once for a whole loop."""
+def word(builder: Any, pointer: Any, at: int, kind: Any, fixed: bool = True) -> Any:
+    """Read one word. What Python wrote never changes, so that it may be read once for a loop."""
     place = builder.bitcast(pointer, kind.as_pointer())
     value = builder.load(cgutils.gep_inbounds(builder, place, at))
-    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    if fixed:
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 
 
-def _array(context: Any, builder: Any, field: Field, pointer: Any) -> Any:
+def _array(context: Any, builder: Any, field: Field, pointer: Any, fixed: bool) -> Any:
     """numba's array of seven numbers from address and shape; the others follow."""
     kind, number = field.kind, ir.IntType(64)
     whole, model = context.get_value_type(kind), context.data_model_manager[kind]
     size = ir.Constant(number, field.dtype.itemsize)  # type: ignore[union-attr]
-    data = word(builder, pointer, field.at, context.get_data_type(kind.dtype).as_pointer())
-    shape = [word(builder, pointer, field.at + 1 + d, number) for d in range(kind.ndim)]
+    item = context.get_data_type(kind.dtype).as_pointer()
+    data = word(builder, pointer, field.at, item, fixed)
+    shape = [word(builder, pointer, field.at + 1 + d, number, fixed) for d in range(kind.ndim)]
     strides, count = [size], shape[0]
     for extent in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], extent, flags=["nsw"]))

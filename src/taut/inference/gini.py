@@ -44,8 +44,8 @@ import numpy as np
 
 from taut._compile import Cube, Matrix, Vector, both_modes, by_reference, compiled
 from taut.inference.local_polytope import (
-    Model,
     add_messages,
+    local_model,
     make_feasible,
     marginals_of_table,
     simplex_threshold,
@@ -297,7 +297,7 @@ def gini_marginals(
 
     Stops when the gap is at most ``accuracy``, or after ``rounds`` steps with the best point seen.
     """
-    model = Model(theta, states, ends, pair, n, m)
+    model = local_model(theta, states, ends, pair, n, m)
     _start(model, work, node, edge)
     least = np.inf
     now = max(gamma, _range_of_scores(model) / SMOOTH)

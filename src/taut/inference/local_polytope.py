@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Cube, LabelMatrix, Labels, Matrix, both_modes, by_reference, compiled
+from taut._compile import (
+    Cube,
+    LabelMatrix,
+    Labels,
+    Matrix,
+    both_modes,
+    by_reference,
+    compiled,
+    local,
+)
 
 # Newton's method finds the threshold of a projection in at most as many steps as there are
 # entries; a handful in practice. The bound is for rounding errors.
@@ -28,6 +37,8 @@ class Model(NamedTuple):
     n: int
     m: int
 
+
+local_model = local(Model)
 
 # --- bound ---------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ import numpy as np
 
 from taut._compile import Integers, Labels, Matrix, Vector, both_modes, by_reference, compiled
 from taut.inference.incidence import Incidence, fill_incidence, new_incidence
-from taut.inference.local_polytope import Model, dual_bound, make_feasible, write_point
+from taut.inference.local_polytope import dual_bound, local_model, make_feasible, write_point
 from taut.inference.lp_primal import (
     SaddleWork,
     drop_anchor,
@@ -314,7 +314,7 @@ def lp_by_messages(theta, states, ends, pair, n, m, messages, work, node, edge, 
     that do not exist. ``work.rounds`` says how many sweeps and steps were made, at most
     ``most_rounds`` together.
     """
-    model = Model(theta, states, ends, pair, n, m)
+    model = local_model(theta, states, ends, pair, n, m)
     fill_incidence(ends, n, m, work.incidence)
     work.rounds[1] = 0
     work.best_score[0] = -np.inf

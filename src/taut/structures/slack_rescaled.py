@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Opaque, Problem, Vector, both_modes, by_reference
-from taut._compile.references import Nothing
+from taut._compile.records import Nothing
 from taut.accumulator import Accumulator
 from taut.problem import (
     add_corner,

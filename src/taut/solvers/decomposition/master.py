@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Integers, Matrix, Vector, by_reference, compiled
-from taut.solvers.decomposition.newton import Newton, new_newton, newton_step
+from taut.solvers.decomposition.newton import Newton, local_newton, new_newton, newton_step
 from taut.solvers.decomposition.quadratic import (
     APEX,
-    Quadratic,
     add_multiple,
     gap_of,
+    local_quadratic,
     new_quadratic,
     times_hessian,
 )
@@ -200,11 +200,11 @@ def solve_points_in_use(quadratic, q, scratch):
     """Newton steps on a problem of these points only; returns how many were taken."""
     used = list_used(quadratic, q, scratch)
     newton, weights = scratch.newton, scratch.weights[:used]
-    inside = Quadratic(
+    inside = local_quadratic(
         scratch.gram, scratch.weights[:used], scratch.block[:used], scratch.start, scratch.member,
         quadratic.mass_cost,
     )  # fmt: skip
-    part = Newton(
+    part = local_newton(
         newton.gradient[:used], newton.direction[:used], newton.product[:used], newton.mass,
         newton.step, newton.base, newton.free, newton.listed, newton.listed_base, newton.rows,
         newton.factor, newton.x,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Matrix, Vector, by_reference, compiled
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled, local
 from taut.solvers.decomposition.quadratic import APEX, add_multiple, inner, times_hessian
 
 # A direction whose pivot is this small a part of its squared length depends on those before.
@@ -37,6 +37,9 @@ class Newton(NamedTuple):
     rows: Integers  # (1,) rows of the factor that are there
     factor: Matrix  # (m, m) lower triangle
     x: Vector  # (m,) along the free directions
+
+
+local_newton = local(Newton)
 
 
 def new_newton(m: int, n_blocks: int) -> Newton:
