@@ -10,12 +10,13 @@ import pytest
 pytest.importorskip("skimage", reason='needs scikit-image: pip install "taut[images]"')
 import PIL.Image
 
+from taut._compile import places
 from taut.datasets import horse_features, horse_image, horses, load_horses
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TAUT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(places, "folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "horses"
 
 

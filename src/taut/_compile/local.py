@@ -46,9 +46,8 @@ def local(cls: Any) -> Callable:
         for field, value in zip(record.fields, arguments, strict=True):
             if field.dtype is not None:
                 array = context.make_array(field.kind)(context, builder, value)
-                for at, part in enumerate(
-                    (array.data, *cgutils.unpack_tuple(builder, array.shape))
-                ):
+                shape = cgutils.unpack_tuple(builder, array.shape)
+                for at, part in enumerate((array.data, *shape)):
                     store(part, field.at + at)
             elif field.kind is types.boolean:
                 store(builder.zext(value, number), field.at)
