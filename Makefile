@@ -44,6 +44,7 @@ test-numba-%:
 	$(PYTHON) -m venv .venv-numba-$*
 	.venv-numba-$*/bin/python -m pip install --quiet --disable-pip-version-check "numba==$*" --editable ".[dev]"
 	.venv-numba-$*/bin/python -m pytest -n 2 --dist loadfile tests/compile tests/inference tests/structures tests/test_own_problem.py
+	TAUT_PLAIN_NUMBA=1 .venv-numba-$*/bin/python -m pytest -n 2 --dist loadfile tests/compile tests/structures tests/test_own_problem.py
 
 bench: $(VENV)/.installed-bench
 	@echo "Run a benchmark with $(BIN)/python and one of:"

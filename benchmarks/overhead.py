@@ -1,11 +1,11 @@
-"""What taut costs beyond the work itself: a Python model's step, the import, the first fit.
+"""What taut costs beyond the work itself: a Python model's step, and the import.
 
 * A step with a model in plain Python, beyond the user's own functions. The model's methods are
   wrapped by a clock; what a step takes besides is taut's. Reported for a dense and a sparse feature
   vector, toward and pairwise steps. Target: 30 us.
 * ``import taut`` in a new process, median of five. Target: 0.3 s.
-* The first fit in a new process: with an empty cache (a new machine, compilation included; target
-  25 s) and with a warm one, against a second fit in that process (target: at most 3 s more).
+
+(What the first fit costs is measured by ``compilation.py``.)
 
 CPU times: all of this runs on one thread, and wall times on a busy machine measure the neighbours.
 ``import taut`` is lazy, so the first fit includes importing numba and scikit-learn.
@@ -13,7 +13,6 @@ CPU times: all of this runs on one thread, and wall times on a busy machine meas
 
 import subprocess
 import sys
-import tempfile
 import time
 from typing import Any
 
@@ -26,24 +25,6 @@ from taut import PythonProblem
 from taut.solvers import BCFW
 
 METHODS = ("joint_feature", "loss", "oracle", "predict")
-FIRST_FIT = """
-import sys, time
-import numpy as np
-random = np.random.default_rng(0)
-X = [random.normal(size=(8, 20)) for _ in range(50)]
-y = [row.argmax(axis=1).tolist() for row in X]
-if sys.argv[1] == "sparse":
-    from scipy import sparse
-    X = [sparse.csr_array(x) for x in X]
-start = time.process_time()
-from taut import ChainSVM
-clf = ChainSVM(C=0.1, tol=0.05, random_state=0, verbose=False).fit(X, y)
-clf.predict(X)
-first = time.process_time() - start
-start = time.process_time()
-ChainSVM(C=0.1, tol=0.05, random_state=0, verbose=False).fit(X, y).predict(X)
-print(first, time.process_time() - start)
-"""
 
 
 class Multiclass:
@@ -114,16 +95,10 @@ def python_steps(quick: bool) -> list[list[Any]]:
     return rows
 
 
-def child(code: str, *args: str, cache: str | None = None) -> list[float]:
-    """Run code in a new Python, which prints numbers."""
-    environment = dict(common.os.environ)
-    if cache is not None:
-        environment["TAUT_CACHE_DIR"] = cache
-    done = subprocess.run(
-        [sys.executable, "-c", code, *args], env=environment, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    return [float(number) for number in done.stdout.split()]
+def child(code: str) -> float:
+    """Run code in a new Python, which prints a number."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 def main() -> None:
@@ -133,17 +108,9 @@ def main() -> None:
     clock = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
     rows: list[list[Any]] = []
     for module in ("taut", "numpy"):
-        times = [child(clock.format(module))[0] for _ in range(5)]
+        times = [child(clock.format(module)) for _ in range(5)]
         rows.append([f"import {module}", float(np.median(times)), min(times)])
     table(["new process", "median s", "min"], rows)
-
-    rows = []
-    for kind in ("dense", "sparse"):
-        with tempfile.TemporaryDirectory() as cache:
-            for state in ("empty", "warm"):
-                first, second = child(FIRST_FIT, kind, cache=cache)
-                rows.append([f"ChainSVM, {kind}, {state} cache", first, second, first - second])
-    table(["first fit in a new process", "first s", "second s", "difference"], rows)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class Helper(CPUDispatcher):
 
 def plain(kind: Any) -> Any:
     """The type that machine code is made for, in place of ones that make no difference to it."""
-    kind = types.unliteral(kind)
+    kind = types.unliteral(kind)  # type: ignore[attr-defined]
     if isinstance(kind, types.Array) and not kind.mutable:
         return kind.copy(readonly=False)
     if isinstance(kind, types.Integer) and kind != types.uint64:
