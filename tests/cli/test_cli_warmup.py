@@ -42,7 +42,7 @@ def test_it_says_how_long_it_took_and_where_the_code_is(taut):
     assert answer.code == 0
     assert answer.err == ""
     assert answer.out.startswith("ready after ")
-    assert answer.out.endswith(f" s; machine code is kept in {places.folder()}\n")
+    assert answer.out.endswith(f" s; machine code is kept in {places.folders()[-1]}\n")
     assert not cache.is_empty()
 
 
@@ -52,7 +52,7 @@ def test_what_there_is_can_be_listed(taut):
     assert any("taut.structures.pairwise.Pairwise predict" in line for line in lines)
     assert all(" KiB  used " in line for line in lines[:-1])
     assert f"{len(lines) - 1} pieces of machine code, " in lines[-1]
-    assert lines[-1].endswith(f" MiB, in {places.folder()}")
+    assert lines[-1].endswith(f" MiB, in {places.folders()[-1]}")
 
 
 def test_all_says_nothing_if_quiet(taut):
@@ -76,14 +76,14 @@ def test_a_command_that_fails_is_not_hidden(fails, monkeypatch):
 def test_who_waits_for_the_first_compilation_is_told(taut, model, text, tmp_path, monkeypatch):
     expected = taut("tag", "-m", model, text).out
     say_compiling.cache_clear()
-    monkeypatch.setattr(places, "folder", lambda: tmp_path)  # empty
+    monkeypatch.setattr(places, "folders", lambda: [tmp_path])  # empty
     assert taut("tag", "-m", model, text) == (0, expected, "")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     answer = taut("tag", "-m", model, text)
     assert answer.out == expected
     assert answer.err.startswith("taut: compiling, once per machine")
     say_compiling.cache_clear()
-    (tmp_path / "code.unit").touch()
+    (tmp_path / f"{'0' * 40}.unit").touch()
     assert taut("tag", "-m", model, text).err == ""
 
 
@@ -98,10 +98,10 @@ def test_training_says_so_only_once(taut, text, tmp_path, monkeypatch):
     """Before text is read, and not again when training itself is compiled."""
     train = ("train", text, "-o", tmp_path / "m", "--template", "w[0]")
     (tmp_path / "cache").mkdir()
-    monkeypatch.setattr(places, "folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(places, "folders", lambda: [tmp_path / "cache"])
     monkeypatch.setattr("threading.Timer", NoDelay)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     for contents in ("empty", "of other code"):
         say_compiling.cache_clear()
         assert taut(*train).err.count("compiling") == 1, contents
-        (tmp_path / "cache" / "code.unit").touch()
+        (tmp_path / "cache" / f"{'0' * 40}.unit").touch()

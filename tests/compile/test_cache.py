@@ -212,9 +212,7 @@ def test_a_user_without_home_gets_the_temporary_folder(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", nowhere)
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    found = places.folder.__wrapped__()
-    assert found is not None
-    assert found.parent == tmp_path
+    assert [folder.parent for folder in places.folders.__wrapped__()] == [tmp_path]
 
 
 def test_what_can_be_read_is_used_where_nothing_can_be_written(warm, monkeypatch, caplog):
@@ -227,20 +225,24 @@ def test_what_can_be_read_is_used_where_nothing_can_be_written(warm, monkeypatch
         return real(path, flags, *more, **how)
 
     monkeypatch.setattr(os, "open", read_only)
-    monkeypatch.setattr(places, "folder", lambda: warm)
+    monkeypatch.setattr(places, "folders", lambda: [warm])
     what = cache.entries()[0][0]
     assert what.startswith(BOTH[0])
-    unit = cache.unit(what, ["taut.solvers.sampling"], lambda: pytest.fail("it is there"))
+    unit = cache.unit(what, ["taut.solvers.sampling"], lambda: pytest.fail("it is there"), bool_of)
     assert unit.function("call")
     assert not cache.used[what]
     # What is not there is made, and the attempt to keep it harms nothing.
-    made = cache.unit("another", ["taut.solvers.sampling"], lambda: _code(warm))
+    made = cache.unit("another", ["taut.solvers.sampling"], lambda: _code(warm), bool_of)
     assert made.function("call")
     assert len(units(warm)) == 2
     assert not caplog.records
 
 
-def _code(folder: Path) -> tuple[bytes, set[str]]:
+def bool_of(uses: dict[str, int]) -> bool:
+    return not uses  # these kernels call no problem
+
+
+def _code(folder: Path) -> tuple[bytes, dict[str, int]]:
     found = cache.read(units(folder)[0])
     assert found is not None
     return found
@@ -274,20 +276,22 @@ def test_old_and_unfinished_files_are_deleted(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(bytes(size))
         os.utime(tmp_path / name, (now - 86400 * days,) * 2)
 
-    put("a.unit", 100)  # long unused
-    put("b.unit", 10, 950)  # too much beside the newer ones
-    put("c.unit", 1)
-    put("d.unit", 0)
+    a, b, c, d = (f"{letter * 40}.unit" for letter in "abcd")
+    put(a, 100)  # long unused
+    put(b, 10, 950)  # too much beside the newer ones
+    put(c, 1)
+    put(d, 0)
+    put("thesis.unit", 1000)  # somebody else's
     put(".c.0123.part", 2)  # a crash
     put(".d.0123.part", 0)  # perhaps being written
     put("mine.txt", 1000)
     cache.prune(tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"c.unit", "d.unit", ".d.0123.part", "mine.txt"}
+    assert left == {c, d, ".d.0123.part", "mine.txt", "thesis.unit"}
 
 
 def test_what_is_there_can_be_listed(warm, monkeypatch):
-    monkeypatch.setattr(places, "folder", lambda: warm)
+    monkeypatch.setattr(places, "folders", lambda: [warm])
     found = cache.entries()
     assert [what.partition("(")[0] for what, _, _ in found] == BOTH
     assert sum(size for _, size, _ in found) == sum(path.stat().st_size for path in units(warm))
@@ -298,5 +302,29 @@ def test_nothing_in_a_file_is_a_pickle(warm):
     for path in units(warm):
         opened = cache._opened(path.read_bytes())
         assert opened is not None
-        assert sorted(opened[0]) == ["uses", "what"]
+        assert sorted(opened[0]) == ["name", "uses", "what"]
         assert opened[1].startswith((b"\x7fELF", b"\xcf\xfa\xed\xfe", b"d\x86"))  # object files
+
+
+def test_a_file_under_another_name_is_damaged(warm, tmp_path):
+    one, other = units(warm)
+    (tmp_path / one.name).write_bytes(other.read_bytes())
+    (tmp_path / other.name).write_bytes(one.read_bytes())
+    compiled, said = run(tmp_path)
+    assert compiled == BOTH
+    assert said.count("it is damaged") == 2
+
+
+def test_what_was_edited_since_it_was_imported_is_not_kept(monkeypatch):
+    """It would be found by processes that run the new source."""
+    assert sources.digest(["taut.problem"]) is not None
+    monkeypatch.setattr(sources, "STARTED", 0.0)
+    assert sources.digest(["taut.problem"]) is None
+
+
+def test_settings_that_change_machine_code_are_part_of_its_name(warm, tmp_path):
+    for path in units(warm):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert run(tmp_path, NUMBA_BOUNDSCHECK="1") == (BOTH, "")
+    assert run(tmp_path, NUMBA_BOUNDSCHECK="1") == ([], "")
+    assert run(tmp_path) == ([], "")

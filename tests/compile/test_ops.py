@@ -1,11 +1,14 @@
 """Kernels that know no structure find its functions in a table."""
 
-from typing import NamedTuple
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
-from taut._compile import Opaque, Problem, Vector, by_reference, compiled, generic
+from taut._compile import Opaque, Problem, Vector, by_reference, compiled, generic, local
 from taut._compile.modes import PLAIN
 from taut._compile.ops import Table
 
@@ -221,3 +224,94 @@ def test_a_table_without_its_functions_fails_without_a_crash(monkeypatch):
 
     with pytest.raises(SystemError):
         first(Never(np.zeros(1)), np.zeros(1))
+
+
+@by_reference
+class Holder(NamedTuple):
+    name: int
+    negated: Negated
+
+
+@compiled
+def through_two(holder, i, work: Opaque):
+    return value_of(holder.negated.base, i, work)
+
+
+def test_problems_deep_inside_have_their_functions_at_the_first_call():
+    @by_reference
+    class Deep(NamedTuple):
+        numbers: Vector
+
+        def value_of(problem, i, work):
+            return problem.numbers[i]
+
+        def fill(problem, out):
+            pass
+
+        def new_work(problem) -> Scratch:
+            return Scratch(np.zeros(1))
+
+    problem = Deep(np.ones(2))
+    assert through_two(Holder(1, Negated(problem)), 1, problem.new_work()) == 1.0
+
+    class Deeper(Deep):
+        pass
+
+    twice = Negated(Negated(Deeper(np.ones(2))))
+    assert total(twice, 2, twice.new_work()) == 2.5
+
+
+def test_threads_that_meet_a_class_at_once_share_its_table():
+    def meet(k: int) -> list[Any]:
+        class New(Plain):
+            pass
+
+        problem = Negated(New(np.arange(5.0)))
+        work = problem.new_work()
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(lambda _: total(problem, 5, work), range(4)))
+
+    assert [meet(k) for k in range(3)] == [[-20.0 + 1.25] * 4] * 3
+
+
+def test_a_function_of_numba_alone_is_told_that_it_cannot_call_a_kernel():
+    @compiled
+    def inner(x):
+        return x[0]
+
+    @numba.njit
+    def outer(x):
+        return inner(x)
+
+    with pytest.raises(numba.TypingError, match="inner is a kernel of taut"):
+        outer(np.zeros(1))
+
+
+def test_kernels_are_pickled_by_their_name():
+    assert pickle.loads(pickle.dumps(total)) is total
+
+
+made_here = local(Scratch)
+
+
+@compiled
+def summed(n, factor):
+    result = 0.0
+    for k in range(n):
+        result += bonus_of(made_here(factor[k:]))
+    return result
+
+
+@compiled
+def bonus_of(scratch):
+    return scratch.factor[0] + scratch.factor.size
+
+
+def test_a_named_tuple_made_within_a_kernel_is_read_as_it_was_made():
+    factor = np.arange(4.0)
+    assert summed(4, factor) == summed.py_func(4, factor) == 6.0 + 10.0
+
+
+def test_a_named_tuple_made_of_other_types_is_refused():
+    with pytest.raises(Exception, match=r"Scratch\.factor is made of .*float32"):
+        summed(1, np.zeros(2, np.float32))

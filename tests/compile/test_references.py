@@ -147,6 +147,10 @@ def test_read_only_arrays_need_no_other_machine_code():
         ("table", np.zeros((4, 3)).T, "a non-contiguous float64 array"),
         ("labels", np.zeros(3, np.int64), "a int64 array"),
         ("labels", [1, 2], "a list"),
+        ("negative", 2.5, "2.5"),
+        ("negative", 2**64, str(2**64)),
+        ("scale", "one", "'one'"),
+        ("scale", None, "None"),
     ],
 )
 def test_what_does_not_fit_its_annotation_is_refused_by_name(field, value, said):

@@ -16,7 +16,7 @@ from taut.datasets import horse_features, horse_image, horses, load_horses
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(places, "folders", lambda: [tmp_path / "cache"])
     return tmp_path / "cache" / "horses"
 
 

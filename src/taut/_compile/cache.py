@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -23,6 +24,7 @@ from taut._compile.places import log
 
 MAGIC = b"taut machine code 1\n"
 SUFFIX = ".unit"
+NAME = re.compile(r"[0-9a-f]{40}\.unit")
 # What was not used for so long is deleted, and the oldest of what is left beyond so many bytes.
 MOST_DAYS, MOST_BYTES = 60, 256 * 2**20
 used: dict[str, bool] = {}  # units of this process, and whether they had to be compiled
@@ -31,34 +33,50 @@ used: dict[str, bool] = {}  # units of this process, and whether they had to be 
 class Unit:
     """Machine code in memory, and the functions of problems that it calls."""
 
-    def __init__(self, code: bytes, uses: Iterable[str]):
+    def __init__(self, code: bytes, uses: dict[str, int]):
         loaded = linking.Loaded(code)
         self.function, self.variable = loaded.function, loaded.variable
         self.uses = frozenset(uses)
 
 
-def unit(what: str, modules: Iterable[str], make: Callable[[], tuple[bytes, set[str]]]) -> Unit:
-    """The unit of this description, made of these modules: from disk, or made and kept there."""
-    source, folder = sources.digest(modules), places.folder()
-    if source is None or folder is None:
+Made = tuple[bytes, dict[str, int]]  # an object file; functions it calls, and their places
+
+
+def unit(
+    what: str, modules: Iterable[str], make: Callable[[], Made], fits: Callable[[Any], bool]
+) -> Unit:
+    """The unit of this description, made of these modules: from disk, or made and kept there.
+
+    ``fits`` says whether the tables of this process are laid out as a unit expects.
+    """
+    source, folders = sources.digest(modules), places.folders()
+    if source is None or not folders:
         used[what] = True
         return Unit(*make())
-    # Symbols of Python and of its objects' layout are part of the code.
+    # Python's and NumPy's objects are part of the code's knowledge.
     text = f"{MAGIC!r} {what} {source} {linking.target()} {sys.implementation.cache_tag}"
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}{SUFFIX}"
-    found = read(path)
-    used[what] = found is None
-    if found is None:
-        with locked(folder, path.name):
-            found = read(path, says=False)  # another process may have been quicker
-            used[what] = found is None
-            if found is None:
-                found = make()
-                write(path, what, *found)
-    return Unit(*found)
+    name = hashlib.sha256(text.encode()).hexdigest()[:40] + SUFFIX
+
+    def found(says: bool) -> Made | None:
+        for folder in folders:
+            made = read(folder / name, says)
+            if made is not None and fits(made[1]):
+                return made
+        return None
+
+    made = found(says=True)
+    used[what] = made is None
+    if made is None:
+        with locked(folders[-1], name):
+            made = found(says=False)  # another process may have been quicker
+            used[what] = made is None
+            if made is None:
+                made = make()
+                write(folders[-1] / name, what, *made)
+    return Unit(*made)
 
 
-def read(path: Path, says: bool = True) -> tuple[bytes, set[str]] | None:
+def read(path: Path, says: bool = True) -> Made | None:
     """Code and needs; None if there is no such file, or none to be trusted."""
     try:
         with open(path, "rb") as file:
@@ -70,9 +88,9 @@ def read(path: Path, says: bool = True) -> tuple[bytes, set[str]] | None:
         refusal = str(error)
     if not refusal:
         opened = _opened(content)
-        if opened is not None:
+        if opened is not None and opened[0]["name"] == path.name:
             _mark_used(path)
-            return opened[1], set(opened[0]["uses"])
+            return opened[1], opened[0]["uses"]
         refusal = "it is damaged"
     if says:
         log.warning("compiling anew what is in %s: %s", path, refusal)
@@ -88,9 +106,9 @@ def _opened(content: bytes) -> tuple[dict[str, Any], bytes] | None:
     return json.loads(header), code
 
 
-def write(path: Path, what: str, code: bytes, uses: set[str]) -> None:
+def write(path: Path, what: str, code: bytes, uses: dict[str, int]) -> None:
     """Whole or not at all; where it cannot be written, the next process compiles again."""
-    header = json.dumps({"what": what, "uses": sorted(uses)}).encode()
+    header = json.dumps({"name": path.name, "what": what, "uses": uses}).encode()
     rest = header + b"\n" + code
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part")
     try:
@@ -132,17 +150,21 @@ def _lock(file: BinaryIO, place: int) -> None:
 
 def is_empty() -> bool:
     """Whether nothing has been compiled on this machine yet."""
-    folder = places.folder()
-    return folder is None or not any(folder.glob(f"*{SUFFIX}"))
+    return not any(unit_files())
 
 
 # --- what is there --------------------------------------------------------------------------------
 
 
+def unit_files() -> Iterator[Path]:
+    for folder in places.folders():
+        yield from (path for path in folder.glob(f"*{SUFFIX}") if NAME.fullmatch(path.name))
+
+
 def entries() -> list[tuple[str, int, float]]:
     """Of everything on disk: what it is, its bytes, and when it was last used (seconds)."""
-    folder, found = places.folder(), []
-    for path in folder.glob(f"*{SUFFIX}") if folder else ():
+    found = []
+    for path in unit_files():
         with contextlib.suppress(OSError):
             opened = _opened(path.read_bytes())
             about = path.stat()
@@ -168,7 +190,7 @@ def prune(folder: Path) -> None:
             if path.name.endswith(".part") and path.name.startswith("."):
                 if days > 1:
                     path.unlink()
-            elif path.suffix == SUFFIX:
+            elif NAME.fullmatch(path.name):
                 files.append((about.st_mtime, about.st_size, path))
     total = 0
     for changed, size, path in sorted(files, reverse=True):

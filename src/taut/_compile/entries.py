@@ -6,14 +6,17 @@ is an array, and a parameter annotated ``Problem`` or ``Opaque`` is just that, w
 """
 
 import ctypes
+import functools
+import importlib
+import sys
 from typing import Any, get_type_hints
 
 from numba import _dynfunc
-from numba.core import lowering, types
+from numba.core import lowering
 from numba.core.registry import CPUDispatcher
 
 from taut._compile import cache, linking
-from taut._compile.ops import modules_of, table_of
+from taut._compile.ops import fits, modules_of, table_of
 from taut._compile.records import OPAQUE, PROBLEM, Ref
 
 OPTIONS = {"nopython": True, "nogil": True, "_nrt": False, "error_model": "numpy"}
@@ -24,19 +27,21 @@ class Entry(CPUDispatcher):
 
     def __init__(self, function: Any, **options: Any):
         super().__init__(function, targetoptions=dict(OPTIONS))
-        self.helper = linking.Helper(function, **options)
+        self.helper, self.options = linking.Helper(function, **options), options
         hints = get_type_hints(function, include_extras=True)
         kinds: dict[Any, Any] = {("problem",): PROBLEM, ("opaque",): OPAQUE}
         self.hidden = [
-            kinds.get(getattr(hints.get(name), "__metadata__", None))
-            for name in self.__signature_names__()
+            kinds.get(getattr(hints.get(name), "__metadata__", None)) for name in self._parameters()
         ]
         self.units: dict[tuple, Any] = {}
         self.known: set[tuple] = set()  # types of arguments that numba finds machine code for
 
-    def __signature_names__(self) -> list[str]:
+    def _parameters(self) -> list[str]:
         code = self.py_func.__code__
         return list(code.co_varnames[: code.co_argcount])
+
+    def __reduce__(self) -> tuple:
+        return _found, (self.py_func.__module__, self.py_func.__qualname__)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self.helper.get_call_template(args, kws)
@@ -49,10 +54,13 @@ class Entry(CPUDispatcher):
         pairs = list(zip(given, self.hidden, strict=True))
         kinds = tuple(hidden or linking.plain(kind) for kind, hidden in pairs)
         where = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        text = f"{where}{kinds} {self.options}"
         with linking.compiling():
             if kinds not in self.units:
                 modules = {self.py_func.__module__, *modules_of(kinds)}
-                unit = cache.unit(f"{where}{kinds}", modules, lambda: self._compile(where, kinds))
+                if self.py_func.__closure__:  # what is in it is no source
+                    modules.add("a closure")
+                unit = cache.unit(text, modules, lambda: self._compile(where, kinds), fits)
                 self.units[kinds] = unit, self._callable(unit)
             unit, call = self.units[kinds]
             for kind, hidden in pairs:
@@ -65,7 +73,7 @@ class Entry(CPUDispatcher):
                 self.known.add(given)
         return call
 
-    def _compile(self, where: str, kinds: tuple) -> tuple[bytes, set[str]]:
+    def _compile(self, where: str, kinds: tuple) -> tuple[bytes, dict[str, int]]:
         made = linking.translated(self.helper, kinds)
         if made.environment.consts:
             raise TypeError(f"{where} needs Python objects: {made.environment.consts}")
@@ -76,7 +84,12 @@ class Entry(CPUDispatcher):
         environment = lowering.Environment(self.py_func.__globals__)
         ctypes.c_void_p.from_address(unit.variable("environment")).value = id(environment)
         name = self.py_func.__name__
-        module = types  # only its name is asked for
+        module = sys.modules[self.py_func.__module__]
         return _dynfunc.make_function(
             module, name, self.py_func.__doc__ or "", unit.function("call"), environment, (unit,)
         )
+
+
+def _found(module: str, name: str) -> Any:
+    """A kernel by its name, for pickle."""
+    return functools.reduce(getattr, name.split("."), importlib.import_module(module))

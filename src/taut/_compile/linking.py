@@ -5,8 +5,8 @@ calls it, directly or not. Here what is called from compiled code, a *helper*, i
 (numba's front end: parsing, typing, lowering). A unit, which is one function that Python calls or
 the functions of one problem, links all helpers it needs, and is optimised and emitted once.
 
-This is the one file that leans on numba's inside: how a library of code is finished, and which
-passes its pipeline has. ``TAUT_PLAIN_NUMBA=1`` does without it (see :mod:`taut._compile.marks`).
+This file, ``entries`` and ``ops`` lean on numba's inside: how a library of code is finished, which
+passes its pipeline has, how functions are called. ``TAUT_PLAIN_NUMBA=1`` does without them.
 """
 
 import functools
@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from numba import _dynfunc
 from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
 from numba.core.compiler_lock import global_compiler_lock
@@ -37,7 +39,7 @@ class HelperLibrary(codegen.JITCodeLibrary):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.uses: set[str] = set()  # functions called through a problem's table
+        self.uses: dict[str, int] = {}  # functions called through a table, and their places
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -106,14 +108,17 @@ class Helper(CPUDispatcher):
         )
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
+        if not _active:
+            raise numba.TypingError(
+                f"{self.py_func.__name__} is a kernel of taut, which numba.njit cannot link: call "
+                "it from Python, or mark the caller by taut._compile.compiled"
+            )
         return super().get_call_template(tuple(map(plain, args)), kws)
 
 
 def plain(kind: Any) -> Any:
     """The type that machine code is made for, in place of ones that make no difference to it."""
     kind = types.unliteral(kind)  # type: ignore[attr-defined]
-    if isinstance(kind, types.Array) and not kind.mutable:
-        return kind.copy(readonly=False)
     if isinstance(kind, types.Integer) and kind != types.uint64:
         return types.int64
     return types.float64 if isinstance(kind, types.Float) else kind
@@ -127,14 +132,17 @@ def compiling() -> Iterator[None]:
         before = context.resolve_function_type
         gc.disable()
         context.resolve_function_type = functools.partial(_remembered, before)
+        _active.append(True)
         try:
             yield
         finally:
+            _active.pop()
             context.resolve_function_type = before
             if collects:
                 gc.enable()
 
 
+_active: list[bool] = []  # one for each time that compilation was entered
 _RESULTS: dict[Any, Any] = {}
 
 
@@ -158,7 +166,9 @@ def translated(function: Any, kinds: tuple, result: Any = None) -> Any:
     return function.overloads[kinds]
 
 
-def linked(name: str, members: dict[str, Any], called_from_python: str = "") -> tuple[bytes, set]:
+def linked(
+    name: str, members: dict[str, Any], called_from_python: str = ""
+) -> tuple[bytes, dict[str, int]]:
     """Machine code of these translated functions under these names, as an object file.
 
     Also returns which functions it calls through problems' tables. One of them can be made callable
@@ -178,10 +188,10 @@ def linked(name: str, members: dict[str, Any], called_from_python: str = "") -> 
         )
         names = {made.fndesc.llvm_cpython_wrapper_name: "call"}
     module = library._final_module
-    uses: set[str] = set()
+    uses: dict[str, int] = {}
     for part in _closure(library):
         module.link_in(part._get_module_for_linking(), preserve=True)
-        uses |= getattr(part, "uses", set())
+        uses |= getattr(part, "uses", {})
     for function in module.functions:
         if function.name in names:
             function.name = names[function.name]
@@ -193,6 +203,9 @@ def linked(name: str, members: dict[str, Any], called_from_python: str = "") -> 
     manager, builder = library._codegen._module_pass_manager()
     manager.run(module, builder)
     module.verify()
+    # Addresses in this process; those of functions are gone by now.
+    if any(each.name.startswith("numba.dynamic.globals") for each in module.global_variables):
+        raise TypeError(f"{name} reads a large array that is global: hand it over instead")
     return bytes(library._codegen._tm.emit_object(module)), uses
 
 
@@ -210,13 +223,10 @@ def _closure(library: Any) -> Iterator[Any]:
 
 def target() -> str:
     """What machine code depends on besides its source."""
-    return repr(
-        (
-            numba.__version__,
-            llvm.llvm_version_info,
-            cpu_target.target_context.codegen().magic_tuple(),
-        )
-    )
+    settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML")
+    versions = numba.__version__, llvmlite.__version__, np.__version__
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return repr((versions, processor, [getattr(numba.config, name, None) for name in settings]))
 
 
 @functools.cache
@@ -228,7 +238,7 @@ def failing() -> "Loaded":
 
 
 class Loaded:
-    """An object file in memory, ready to run."""
+    """An object file, ready to run."""
 
     def __init__(self, code: bytes):
         llvm.initialize_native_target()

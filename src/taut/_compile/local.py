@@ -15,7 +15,8 @@ from taut._compile.records import Local, record_of
 def local(cls: Any) -> Callable:
     """A function that makes such a named tuple, of arrays and numbers, within compiled code.
 
-    Its words are in the memory of the function that calls it, and must not outlive that.
+    Its words are in the memory of the function that calls it, one place for each call in the
+    source, and must not outlive that.
     """
 
     def make(*values):  # type: ignore[no-untyped-def]
@@ -29,6 +30,10 @@ def local(cls: Any) -> Callable:
 
         def generic(self, args: tuple, kws: Any) -> Any:
             fields = record_of(cls).fields
+            for field, given in zip(fields, args, strict=True):
+                is_number = field.dtype is None and isinstance(given, types.Number | types.Boolean)
+                if field.record is not None or not (given == field.kind or is_number):
+                    raise TypeError(f"{field.name} is made of {given}, not of {field.kind}")
             return signature(Local(cls), *(field.kind for field in fields))
 
     infer_global(make, types.Function(Make))

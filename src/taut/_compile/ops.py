@@ -34,7 +34,10 @@ class Op:
 
     def __init__(self, function: Callable, group: str, default: Callable | None):
         self.name, self.group, self.default = function.__name__, group, default
-        self.place = len(OPS)
+        known = OPS.get(self.name)
+        self.place: int = (
+            known.place if known else len(OPS)
+        )  # again the same, if a module is reloaded
         hints = get_type_hints(function, include_extras=True)
         where = f"{function.__module__}.{self.name}"
         self.result = kind_of(hints.pop("return", None), where)
@@ -90,7 +93,7 @@ def register(dispatch: Callable, function: Callable, group: str, default: Callab
 
     @lower_builtin(dispatch, ProblemType, types.VarArg(types.Any))  # type: ignore[attr-defined]
     def call(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        context.active_code_library.uses.add(op.name)
+        context.active_code_library.uses[op.name] = op.place
         words = word(builder, arguments[0], 0, cgutils.voidptr_t)
         table = word(builder, arguments[0], 1, cgutils.voidptr_t)
         convention = context.call_conv
@@ -144,14 +147,14 @@ class Table:
                 self.cls.__module__,
                 *modules_of(k for op in ops for k in op.kinds_for(self.cls)),
             }
-            unit = cache.unit(where, modules, lambda: self._compile(where, ops))
-            self.groups[group] = unit
+            unit = cache.unit(where, modules, lambda: self._compile(where, ops), fits)
             self.uses.update(unit.uses)
             for op in ops:
                 self.memory[op.place] = unit.function(op.name)
             self.ready.update(op.name for op in ops)
+            self.groups[group] = unit  # last: other threads look here without a lock
 
-    def _compile(self, where: str, ops: list[Op]) -> tuple[bytes, set[str]]:
+    def _compile(self, where: str, ops: list[Op]) -> tuple[bytes, dict[str, int]]:
         members = {}
         for op in ops:
             method = getattr(self.cls, op.name, op.default)
@@ -159,6 +162,11 @@ class Table:
                 linking.Helper(method), op.kinds_for(self.cls), op.result
             )
         return linking.linked(where, members)
+
+
+def fits(uses: dict[str, int]) -> bool:
+    """Whether tables have these functions in these places, as in the process that compiled."""
+    return all(name in OPS and OPS[name].place == place for name, place in uses.items())
 
 
 def modules_of(kinds: Iterable[Any]) -> set[str]:
@@ -170,6 +178,5 @@ _TABLES: dict[type, Table] = {}
 
 
 def table_of(cls: type) -> Table:
-    if cls not in _TABLES:
-        _TABLES[cls] = Table(cls)
-    return _TABLES[cls]
+    """The only one of its class, whichever threads ask for it."""
+    return _TABLES.get(cls) or _TABLES.setdefault(cls, Table(cls))

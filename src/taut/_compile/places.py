@@ -17,21 +17,25 @@ log = logging.getLogger("taut")
 
 
 @functools.cache
-def folder() -> Path | None:
-    """The folder of machine code; None if there is no place that can be used."""
-    wanted = _wanted()
+def folders() -> list[Path]:
+    """Where machine code is looked for; it is written to the last. Empty if there is no place."""
+    found, wanted = [], _wanted()
     if wanted is not None:
         refusal = _made(wanted)
-        if not refusal:
-            return wanted
-        log.warning("machine code cannot be kept in %s: %s", wanted, refusal)
+        if refusal:
+            log.warning("machine code cannot be kept in %s: %s", wanted, refusal)
+        else:
+            found.append(wanted)
+            if os.access(wanted, os.W_OK):
+                return found
     # One per user, found again by the next process.
     spare = Path(tempfile.gettempdir(), f"taut-cache-{_user()}")
-    refusal = _made(spare)
+    refusal = "it is a link" if spare.is_symlink() else _made(spare)
     if not refusal:
-        return spare
-    log.warning("nor in %s: %s; everything is compiled anew in every process", spare, refusal)
-    return None
+        found.append(spare)
+    elif not found:
+        log.warning("nor in %s: %s; everything is compiled anew in every process", spare, refusal)
+    return found
 
 
 def _wanted() -> Path | None:
@@ -57,11 +61,11 @@ def _user() -> str:
 
 
 def _made(place: Path) -> str:
-    """Make the folder if need be; why it cannot be used, or nothing."""
+    """Make the folder if need be, for its owner alone; why it cannot be used, or nothing."""
     try:
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.mkdir(mode=0o700, exist_ok=True)
+        for folder in (*reversed(place.parents), place):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
         if not place.is_dir():
             return "it is not a folder"
         return distrust(place.stat())

@@ -15,10 +15,11 @@ so that reading a field is a load at a known offset. Types come from the annotat
 value that does not fit its annotation is an error that names the field. Words are written for each
 call from Python, and live until it returns.
 
-This is built on numba's public extension interface alone.
+This is built on numba's extension interface.
 """
 
 import ctypes
+import operator
 import struct
 from typing import Any
 
@@ -60,38 +61,54 @@ address_of = (
 
 
 class Words:
-    """The words of a named tuple; keeps alive what they point to."""
+    """The words of a named tuple; keeps alive what they point to.
+
+    ``owner`` is the class that compiled code knows: problems inside must have the functions that
+    its machine code calls.
+    """
 
     __slots__ = ("address", "kept", "memory")
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any, owner: type | None = None):
         out: list[int] = []
         self.kept: list[Any] = [value]
-        write(value, record_of(type(value)), out, self.kept)  # type: ignore[arg-type]
+        record = record_of(type(value))  # type: ignore[arg-type]
+        write(value, record, owner or type(value), out, self.kept)
         self.memory = np.array(out, np.uint64)
         self.address = address_of(self.memory)
 
 
-def write(values: Any, record: Record, out: list[int], kept: list[Any]) -> None:
+def write(values: Any, record: Record, owner: type, out: list[int], kept: list[Any]) -> None:
     for value, field in zip(values, record.fields, strict=True):
         if field.dtype is not None:
-            fits = (
-                type(value) is np.ndarray or isinstance(value, np.ndarray)
-            ) and value.dtype == field.dtype
-            if not (fits and value.ndim == field.ndim and value.flags.c_contiguous):
+            if not isinstance(value, np.ndarray) or value.dtype != field.dtype:
+                raise misfit(value, field)
+            flags = value.flags
+            if value.ndim != field.ndim or not (flags.c_contiguous and flags.aligned):
                 raise misfit(value, field)
             out.append(address_of(value))
             out.extend(value.shape)
         elif field.record is not None:
-            write(value, field.record, out, kept)
+            write(value, field.record, owner, out, kept)
         elif field.kind is OPAQUE or field.kind is PROBLEM:
-            words = Words(value) if field.kind is OPAQUE else ProblemWords(value, record.cls)
+            if not hasattr(type(value), "_fields"):
+                raise TypeError(f"{field.name} must be a named tuple, not {value!r}")
+            words = (Words if field.kind is OPAQUE else ProblemWords)(value, owner)
             kept.append(words)
             out.append(words.address)
-        elif field.kind is types.float64:
-            out.append(int.from_bytes(struct.pack("<d", value), "little"))
         else:
-            out.append(int(value) & 0xFFFFFFFFFFFFFFFF)
+            out.append(_number(value, field))
+
+
+def _number(value: Any, field: Field) -> int:
+    """The bits of a number."""
+    try:
+        if field.kind is types.float64:
+            return int.from_bytes(struct.pack("<d", value), "little")
+        whole = int(value) if field.kind is types.boolean else operator.index(value)
+        return int.from_bytes(struct.pack("<q", whole), "little")
+    except (TypeError, struct.error):
+        raise TypeError(f"{field.name} must be a {field.kind}, not {value!r}") from None
 
 
 def misfit(value: Any, field: Field) -> TypeError:
@@ -113,12 +130,13 @@ class ProblemWords:
     def __init__(self, problem: Any, owner: type | None = None):
         from taut._compile.ops import table_of
 
-        words, table = Words(problem), table_of(type(problem))
-        if owner is not None:
+        table = table_of(type(problem))
+        if owner is not None:  # a kernel's own problem has been provided for
             table.provide(table_of(owner).uses, owner.__name__)
+        words = Words(problem)
         self.memory = np.array([words.address, table.address], np.uint64)
         self.address = address_of(self.memory)
-        self.kept = words
+        self.kept = words, table
 
 
 # --- what compiled code reads ---------------------------------------------------------------------

@@ -7,10 +7,12 @@ installed in nor the time matters: a new environment or a container reuses what 
 import functools
 import hashlib
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+STARTED = time.time()
 IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(taut[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
     rb"|import[ \t]+(taut[\w.]*))",
@@ -19,12 +21,15 @@ IMPORT = re.compile(
 
 
 def digest(modules: Iterable[str]) -> str | None:
-    """A hash of the sources of these modules and all they need; None if one is not of taut."""
+    """A hash of the sources of these modules and all they need; None if they are not what runs."""
     names: set[str] = set()
     for module in modules:
         if module.partition(".")[0] != "taut" or _path(module) is None:
             return None
         names |= closure(module)
+    # What was edited since it was imported is not what runs here.
+    if any(_read(name)[2] > STARTED for name in names):
+        return None
     whole = hashlib.sha256()
     for name in sorted(names):
         whole.update(f"{name} {_read(name)[0]}\n".encode())
@@ -44,8 +49,8 @@ def closure(module: str) -> frozenset[str]:
 
 
 @functools.cache
-def _read(module: str) -> tuple[str, frozenset[str]]:
-    """A hash of the source, and what it imports."""
+def _read(module: str) -> tuple[str, frozenset[str], float]:
+    """A hash of the source, what it imports, and when it was last changed."""
     path = _path(module)
     assert path is not None
     source = path.read_bytes()
@@ -56,7 +61,9 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
         found |= {name for name in (start, *(f"{start}.{part}" for part in parts)) if _path(name)}
     # The lazy names of the package itself lead everywhere, and no kernel uses them.
     found.discard("taut")
-    return hashlib.sha256(source).hexdigest(), frozenset(found)
+    about = path.stat()
+    changed = max(about.st_mtime, about.st_ctime)
+    return hashlib.sha256(source).hexdigest(), frozenset(found), changed
 
 
 @functools.cache

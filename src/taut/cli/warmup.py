@@ -56,7 +56,8 @@ def run(options: Namespace) -> int:
             _train_dense_crf(solver)
     if not options.quiet:
         seconds = time.perf_counter() - start
-        where = f"is kept in {places.folder()}" if places.folder() else "cannot be kept anywhere"
+        folders = places.folders()
+        where = f"is kept in {folders[-1]}" if folders else "cannot be kept anywhere"
         print(f"ready after {seconds:.1f} s; machine code {where}")
     return 0
 
@@ -69,8 +70,8 @@ def _list() -> int:
         when = f"used {days} days ago" if days else "used today"
         print(f"{size / 1024:7.1f} KiB  {when:18}  {what.partition('(')[0]}")
     total = sum(size for _, size, _ in found) / 2**20
-    place = places.folder() or "no folder: there is none to be had"
-    print(f"{len(found)} pieces of machine code, {total:.1f} MiB, in {place}")
+    where = " and ".join(map(str, places.folders())) or "no folder: there is none to be had"
+    print(f"{len(found)} pieces of machine code, {total:.1f} MiB, in {where}")
     return 0
 
 

@@ -180,8 +180,8 @@ def _cached(
     for content in (photograph.rgb, photograph.mask):
         key.update(hashlib.sha256(content).digest())
     name = f"{photograph.image_id}-{key.hexdigest()[:16]}.npz"
-    folder = places.folder()
-    path = folder / "horses" / name if folder else Path(os.devnull, name)  # which is never there
+    folder = places.folders()[-1] if places.folders() else Path(os.devnull)  # never a folder
+    path = folder / "horses" / name
     with suppress(OSError, ValueError):  # not there, or damaged: then it is made anew
         return _checked(*read_arrays(path, "superpixels", "mask", "counts"))
     image, mask = photograph.read(longest_side)
