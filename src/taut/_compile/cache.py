@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from taut._compile import linking, places, sources
+from taut._compile import linking, loading, places, sources
 from taut._compile.places import log
 
 MAGIC = b"taut machine code 1\n"
@@ -34,7 +34,7 @@ class Unit:
     """Machine code in memory, and the functions of problems that it calls."""
 
     def __init__(self, code: bytes, uses: dict[str, int]):
-        loaded = linking.Loaded(code)
+        loaded = loading.Loaded(code)
         self.function, self.variable = loaded.function, loaded.variable
         self.uses = frozenset(uses)
 

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba import _dynfunc
@@ -24,8 +23,7 @@ from numba.core import codegen, compiler, compiler_machinery, typed_passes, type
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 
-# Passes for what kernels do not use: closures, lists, object mode, array expressions, parallel
-# loops.
+# Passes for what kernels do not use: closures, lists, array expressions, parallel loops.
 NOT_NEEDED = {
     "WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables",
     "FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "DeadBranchPrune",
@@ -227,29 +225,3 @@ def target() -> str:
     versions = numba.__version__, llvmlite.__version__, np.__version__
     processor = cpu_target.target_context.codegen().magic_tuple()
     return repr((versions, processor, [getattr(numba.config, name, None) for name in settings]))
-
-
-@functools.cache
-def failing() -> "Loaded":
-    """A function that only fails: what a table holds for functions that were not provided, so that
-    a mistake in this package ends in a SystemError instead of a crash."""
-    module = llvm.parse_assembly("define i32 @fail() { ret i32 -1 }")
-    return Loaded(bytes(cpu_target.target_context.codegen()._tm.emit_object(module)))
-
-
-class Loaded:
-    """An object file, ready to run."""
-
-    def __init__(self, code: bytes):
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-
-    def function(self, name: str) -> int:
-        return self._engine.get_function_address(name)
-
-    def variable(self, name: str) -> int:
-        return self._engine.get_global_value_address(name)

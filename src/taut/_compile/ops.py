@@ -20,7 +20,7 @@ from numba.core import cgutils, types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
-from taut._compile import cache, linking
+from taut._compile import cache, linking, loading
 from taut._compile.records import OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of
 from taut._compile.references import word
 
@@ -115,7 +115,7 @@ class Table:
 
     def __init__(self, cls: type):
         self.cls = cls
-        self.memory = np.full(MOST, linking.failing().function("fail"), np.uint64)
+        self.memory = np.full(MOST, loading.failing().function("fail"), np.uint64)
         self.address = self.memory.ctypes.data
         self.ready: set[str] = set()  # functions that can be called
         self.groups: dict[str, Any] = {}  # machine code
