@@ -20,7 +20,7 @@ The tree to be recorded is the one that ``PYTHONPATH`` names. Therefore nothing 
 from ``common``, which knows the inside of one tree; what is imported of taut, a pair imports when
 it runs.
 
-    PYTHONPATH=../old/src TAUT_CACHE_DIR=/tmp/old python benchmarks/trajectories.py record old.npz
+    PYTHONPATH=../old/src TAUT_CACHE_DIR=../cache python benchmarks/trajectories.py record old.npz
     python benchmarks/trajectories.py record new.npz
     python benchmarks/trajectories.py compare old.npz new.npz
 """
