@@ -23,12 +23,15 @@ from numba.core import codegen, compiler, compiler_machinery, typed_passes, type
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 
+from taut._compile import lean
+
 # Passes for what kernels do not use: closures, lists, array expressions, parallel loops.
 NOT_NEEDED = {
     "WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables",
     "FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "DeadBranchPrune",
     "InlineOverloads", "AnnotateTypes", "NoPythonSupportedFeatureValidation", "NopythonRewrites",
-    "DumpParforDiagnostics", "RewriteSemanticConstants", "RewriteDynamicRaises",
+    "DumpParforDiagnostics", "RewriteSemanticConstants", "RewriteDynamicRaises", "IRProcessing",
+    "IRLegalization",
 }  # fmt: skip
 
 
@@ -56,6 +59,10 @@ class HelperLibrary(codegen.JITCodeLibrary):
 @compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class HelperLowering(typed_passes.NativeLowering):
     _name = "taut_helper_lowering"
+
+    @property
+    def lowering_class(self) -> type:
+        return lean.Lower
 
     def run_pass(self, state: Any) -> bool:
         state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -151,7 +158,8 @@ def _remembered(resolve: Any, function: Any, args: Any, kws: Any) -> Any:
         return resolve(function, args, kws)
     key = function, tuple(args)
     if key not in _RESULTS:
-        found = resolve(function, args, kws)
+        found = lean.result(cpu_target.typing_context, function, args)
+        found = found or resolve(function, args, kws)
         if found is None:
             return None
         _RESULTS[key] = found

@@ -31,6 +31,7 @@ from numba.core.pythonapi import NativeValue
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, unbox
 
+from taut._compile.elements import array_value
 from taut._compile.records import (
     OPAQUE,
     PROBLEM,
@@ -177,28 +178,12 @@ def word(builder: Any, pointer: Any, at: int, kind: Any, fixed: bool = True) -> 
 
 
 def _array(context: Any, builder: Any, field: Field, pointer: Any, fixed: bool) -> Any:
-    """numba's array of seven numbers from address and shape; the others follow."""
-    kind, number = field.kind, ir.IntType(64)
-    whole, model = context.get_value_type(kind), context.data_model_manager[kind]
-    size = ir.Constant(number, field.dtype.itemsize)  # type: ignore[union-attr]
+    kind = field.kind
     item = context.get_data_type(kind.dtype).as_pointer()
     data = word(builder, pointer, field.at, item, fixed)
+    number = ir.IntType(64)
     shape = [word(builder, pointer, field.at + 1 + d, number, fixed) for d in range(kind.ndim)]
-    strides, count = [size], shape[0]
-    for extent in shape[:0:-1]:
-        strides.insert(0, builder.mul(strides[0], extent, flags=["nsw"]))
-        count = builder.mul(count, extent, flags=["nsw"])
-    value = ir.Constant(whole, ir.Undefined)
-    for name in ("meminfo", "parent"):
-        at = model.get_field_position(name)
-        value = builder.insert_value(value, ir.Constant(whole.elements[at], None), at)
-    value = builder.insert_value(value, count, model.get_field_position("nitems"))
-    value = builder.insert_value(value, size, model.get_field_position("itemsize"))
-    value = builder.insert_value(value, data, model.get_field_position("data"))
-    for name, parts in (("shape", shape), ("strides", strides)):
-        for d in range(kind.ndim):
-            value = builder.insert_value(value, parts[d], [model.get_field_position(name), d])
-    return value
+    return array_value(context, builder, kind, data, shape)
 
 
 def _unboxed(maker: str) -> Any:
