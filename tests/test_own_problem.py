@@ -136,5 +136,7 @@ def test_a_new_process_compiles_only_the_foreign_class_itself():
             [sys.executable, "-c", FIT, str(SOURCE.parent)], capture_output=True, text=True
         )
         assert done.stderr == ""
-    assert ast.literal_eval(done.stdout) == ["ordinal.Ordinal learn", "ordinal.Ordinal predict"]
+    assert ast.literal_eval(done.stdout) == [
+        f"ordinal.Ordinal {group}" for group in ("argmax", "learn", "scores")
+    ]
     assert not any("ordinal" in what for what, _, _ in cache.entries())

@@ -29,7 +29,7 @@ from taut._compile import Labels, Opaque, Problem, Vector, generic
 from taut.accumulator import Accumulator
 
 
-@generic(group="predict")
+@generic(group="scores")
 def length(problem: Problem, i: int) -> int:
     """Number of integers in a labelling of example i."""
 
@@ -44,7 +44,7 @@ def true_label(problem: Problem, i: int, y: Labels) -> None:
     """Write the true labelling into ``y``."""
 
 
-@generic(group="predict")
+@generic(group="scores")
 def scores(problem: Problem, w: Vector, i: int, work: Opaque) -> None:
     """Prepare the scores of example i under weights w, without the loss."""
 
@@ -54,7 +54,7 @@ def add_loss(problem: Problem, i: int, work: Opaque) -> None:
     """Add the loss to the prepared scores (margin rescaling)."""
 
 
-@generic(group="predict")
+@generic(group="argmax")
 def argmax(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels) -> float:
     """Write the best labelling into ``y`` and return its score minus the truth's.
 
@@ -62,7 +62,7 @@ def argmax(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels) -> floa
     """
 
 
-@generic(group="predict", optional=True)
+@generic(group="argmax", optional=True)
 def attained(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, bound: float) -> float:
     """The value of the labelling ``argmax`` has just written, where its own value was ``bound``.
 

@@ -49,7 +49,7 @@ def test_it_says_how_long_it_took_and_where_the_code_is(taut):
 def test_what_there_is_can_be_listed(taut):
     taut("warmup", "--quiet")
     lines = taut("warmup", "--list").out.splitlines()
-    assert any("taut.structures.pairwise.Pairwise predict" in line for line in lines)
+    assert any("taut.structures.pairwise.Pairwise argmax" in line for line in lines)
     assert all(" KiB  used " in line for line in lines[:-1])
     assert f"{len(lines) - 1} pieces of machine code, " in lines[-1]
     assert lines[-1].endswith(f" MiB, in {places.folders()[-1]}")

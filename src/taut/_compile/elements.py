@@ -85,13 +85,19 @@ class Array:
         offset = None
         for d, each in enumerate(indices):
             at = self._from_start(each, kinds[d], self.shape[d])
-            offset = at if d == 0 else self.builder.add(self.builder.mul(offset, self.shape[d]), at)
+            offset = at if d == 0 else self._plus(self._times(offset, self.shape[d]), at)
         return self._row(offset, len(kinds))
 
     def _row(self, offset: Any, dimensions: int) -> Any:
         for extent in self.shape[dimensions:]:
-            offset = self.builder.mul(offset, extent)
+            offset = self._times(offset, extent)
         return self.builder.gep(self.data, [offset], inbounds=True)
+
+    def _times(self, one: Any, other: Any) -> Any:
+        return self.builder.mul(one, other, flags=["nsw"])
+
+    def _plus(self, one: Any, other: Any) -> Any:
+        return self.builder.add(one, other, flags=["nsw"])
 
     def _from_start(self, index: Any, kind: Any, extent: Any) -> Any:
         """An index that counts from the start."""
@@ -99,7 +105,7 @@ class Array:
         if not kind.signed or (isinstance(at, ir.Constant) and at.constant >= 0):
             return at
         negative = self.builder.icmp_signed("<", at, at.type(0))
-        return self.builder.select(negative, self.builder.add(at, extent), at)
+        return self.builder.select(negative, self._plus(at, extent), at)
 
     def _rows(self, bounds: Any, resty: Any) -> Any:
         """A slice along the first dimension."""

@@ -124,7 +124,7 @@ class Lower(lowering.Lower):
         place, stop, step = self.loops[id(begun)]
         value = self.builder.load(place)
         valid = self.builder.icmp_signed("<" if step.constant > 0 else ">", value, stop)
-        self.builder.store(self.builder.add(value, step), place)
+        self.builder.store(self.builder.add(value, step, flags=["nsw"]), place)
         return self._structure(resty, (value, valid))
 
     # --- calls ------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class Helper(CPUDispatcher):
 
 def plain(kind: Any) -> Any:
     """The type that machine code is made for, in place of ones that make no difference to it."""
-    kind = types.unliteral(kind)  # type: ignore[attr-defined]
+    kind = types.unliteral(kind)
     if isinstance(kind, types.Integer) and kind != types.uint64:
         return types.int64
     return types.float64 if isinstance(kind, types.Float) else kind

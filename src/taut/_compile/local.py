@@ -38,7 +38,7 @@ def local(cls: Any) -> Callable:
 
     infer_global(make, types.Function(Make))
 
-    @lower_builtin(make, types.VarArg(types.Any))  # type: ignore[attr-defined]
+    @lower_builtin(make, types.VarArg(types.Any))
     def call(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         record = record_of(cls)
         number = ir.IntType(64)

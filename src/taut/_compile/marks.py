@@ -49,7 +49,7 @@ def compiled(
     if function is None:
         return functools.partial(compiled, fastmath=fastmath, inline=inline)
     if INTERPRETED:
-        function.py_func = function  # type: ignore[attr-defined]
+        function.py_func = function
         return function
     options: Any = {"fastmath": FASTMATH if fastmath else False, "forceinline": inline}
     if PLAIN:

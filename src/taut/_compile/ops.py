@@ -91,7 +91,7 @@ def register(dispatch: Callable, function: Callable, group: str, default: Callab
 
     infer_global(dispatch, types.Function(Call))
 
-    @lower_builtin(dispatch, ProblemType, types.VarArg(types.Any))  # type: ignore[attr-defined]
+    @lower_builtin(dispatch, ProblemType, types.VarArg(types.Any))
     def call(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         context.active_code_library.uses[op.name] = op.place
         words = word(builder, arguments[0], 0, cgutils.voidptr_t)

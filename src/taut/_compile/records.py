@@ -80,11 +80,11 @@ class Record:
     def __init__(self, cls: type):
         hints, size = get_type_hints(cls, include_extras=True), 0
         self.fields: list[Field] = []
-        for name in cls._fields:  # type: ignore[attr-defined]
+        for name in cls._fields:
             self.fields.append(Field(cls.__name__, name, hints[name], size))
             size += self.fields[-1].size
         self.cls, self.size = cls, size
-        self.by_name = dict(zip(cls._fields, self.fields, strict=True))  # type: ignore[attr-defined]
+        self.by_name = dict(zip(cls._fields, self.fields, strict=True))
 
 
 @functools.cache

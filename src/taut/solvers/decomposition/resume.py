@@ -53,9 +53,13 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     if not np.allclose(stored, state.v, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(stored).max())):
         raise damaged("weights and points do not belong together")
     _recertify(run, best, damaged)
-    run.oracle_is_fresh = bool(arrays["fresh"][0])
     state.v[:] = stored  # now: certifying rebuilds it
     run.clip()
+    if arrays["fresh"][0]:  # the points that come next are those of the stored weights, to the bit
+        run.certify()
+        state.count[...], state.gaps[...] = arrays["count"], arrays["gaps"]
+        state.v[:] = stored
+        run.clip()
     oracle_memory(run.problem)[...] = arrays["memory"]  # last, because certifying moves it
 
 

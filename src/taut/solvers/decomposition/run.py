@@ -193,6 +193,8 @@ class DecompositionRun(OracleRun):
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
+        if self.oracle_is_fresh:  # a run taken up again, whose last certificate knew no losses
+            self.wanted = self.improvable()
         return self.worst
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
