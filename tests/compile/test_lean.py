@@ -298,7 +298,7 @@ def nested(n, out):
     at = 0
     for i in range(n):
         for j in range(i, n):
-            for i in range(j, 0, -1):  # noqa: B020
+            for i in range(j, 0, -1):
                 out[at] = 100 * i + j
                 at += 1
         out[at] = i

@@ -1,6 +1,11 @@
 """Compiled code reads a named tuple by reference as Python reads it by name."""
 
-from typing import Any, NamedTuple
+import copy
+import gc
+import pickle
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -20,7 +25,7 @@ from taut._compile import (
     compiled,
 )
 from taut._compile.modes import PLAIN
-from taut._compile.references import Words
+from taut._compile.references import words_of
 
 by_value_too = pytest.mark.skipif(PLAIN, reason="plain numba hands named tuples on by value")
 
@@ -165,24 +170,49 @@ def test_an_annotation_that_says_no_type_is_refused_by_name():
         a: np.ndarray
 
     with pytest.raises(TypeError, match=r"Vague\.a is annotated .*; *use|Vague\.a is annotated"):
-        Words(Vague(np.zeros(2)))
+        words_of(Vague(np.zeros(2)))
 
 
 @by_value_too
-def test_words_keep_what_they_point_to():
-    def count(value: Any) -> int:
-        import sys
-
-        return sys.getrefcount(value)
-
+def test_words_are_written_once_and_go_with_their_named_tuple():
     values = outer()
-    before = count(values)
-    words = Words(values)
-    assert count(values) > before
-    del words
-    assert count(values) == before
     total(values)
-    assert count(values) == before  # a call leaves nothing behind
+    words, array = words_of(values), weakref.ref(values.table)
+    total(values)
+    assert words_of(values) is words
+    assert words_of(values._replace(negative=1)) is not words
+    gc.disable()
+    try:
+        del values, words
+        assert array() is None
+    finally:
+        gc.enable()
+
+
+@by_value_too
+def test_a_copy_has_words_of_its_own():
+    values = outer()
+    expected = total(values)
+    for other in (copy.copy(values), copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
+        assert type(other) is Outer
+        assert vars(other) == {}
+        assert total(other) == expected
+
+
+@by_value_too
+def test_a_named_tuple_still_cannot_be_changed():
+    values = outer()
+    for name in ("scale", "other"):
+        with pytest.raises(AttributeError):
+            setattr(values, name, 1.0)
+
+
+@by_value_too
+def test_threads_share_the_words():
+    for _ in range(20):
+        values = outer()
+        with ThreadPoolExecutor(4) as pool:
+            assert len({id(words) for words in pool.map(words_of, [values] * 16)}) == 1
 
 
 def test_any_integer_and_any_float_are_taken():

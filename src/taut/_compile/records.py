@@ -116,15 +116,25 @@ def kind_of(annotation: Any, name: str) -> Any:
 
 
 def by_reference(cls: Any) -> Any:
-    """Mark a named tuple class that compiled code takes by reference."""
+    """Mark a named tuple class that compiled code takes by reference.
+
+    The same class, but that a named tuple keeps what compiled code is handed of it.
+    """
     if PLAIN or INTERPRETED:
         return cls
 
-    @typeof_impl.register(cls)
+    def forbid(self: Any, name: str, value: Any) -> None:
+        raise AttributeError(f"{cls.__name__} is a named tuple: make another by _replace({name}=…)")
+
+    members = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+    members |= {"__setattr__": forbid, "__getstate__": lambda self: None}
+    kept = type(cls.__name__, (cls,), members)
+
+    @typeof_impl.register(kept)
     def typeof(value: Any, context: Any) -> Ref:
         return Ref(type(value))
 
-    return cls
+    return kept
 
 
 @by_reference

@@ -12,8 +12,9 @@ code. Python writes its *words* into memory, eight bytes each, in the order of t
 
 so that reading a field is a load at a known offset. Types come from the annotations (see
 :mod:`taut._compile.kinds`): there is one type per class, known before there is any data, and a
-value that does not fit its annotation is an error that names the field. Words are written for each
-call from Python, and live until it returns.
+value that does not fit its annotation is an error that names the field. A named tuple never
+changes, so its words are written once, at its first call, and live as long as it does. (Whoever
+gives one of its arrays other memory, by ``resize``, breaks that.)
 
 This is built on numba's extension interface.
 """
@@ -62,24 +63,56 @@ address_of = (
 
 
 class Words:
-    """The words of a named tuple; keeps alive what they point to.
+    """The words of a named tuple, kept with it: it never changes, nor does where its arrays are.
 
-    ``owner`` is the class that compiled code knows: problems inside must have the functions that
-    its machine code calls.
+    ``inside`` are the tables of problems inside it, each with that of the problem it is inside of
+    (None: of this one). Before a call they must have the functions that its machine code calls.
     """
 
-    __slots__ = ("address", "kept", "memory")
+    __slots__ = ("address", "inside", "memory", "owner")
 
-    def __init__(self, value: Any, owner: type | None = None):
+    def __init__(self, value: Any):
         out: list[int] = []
-        self.kept: list[Any] = [value]
-        record = record_of(type(value))  # type: ignore[arg-type]
-        write(value, record, owner or type(value), out, self.kept)
+        self.owner, self.inside = type(value), list[tuple[Any, Any]]()
+        write(value, record_of(self.owner), out, self.inside)  # type: ignore[arg-type]
         self.memory = np.array(out, np.uint64)
         self.address = address_of(self.memory)
 
+    def ready(self) -> "Words":
+        for table, owner in self.inside:
+            owner = owner or table_of(self.owner)
+            table.provide(owner.uses, owner.cls.__name__)
+        return self
 
-def write(values: Any, record: Record, owner: type, out: list[int], kept: list[Any]) -> None:
+
+class ProblemWords:
+    """What a kernel that knows no structure is handed: a problem's words and its table."""
+
+    __slots__ = ("address", "memory", "table", "words")
+
+    def __init__(self, problem: Any):
+        self.words, self.table = words_of(problem), table_of(type(problem))
+        self.memory = np.array([self.words.address, self.table.address], np.uint64)
+        self.address = address_of(self.memory)
+
+    def ready(self) -> "ProblemWords":
+        self.words.ready()
+        return self
+
+
+def table_of(cls: type) -> Any:
+    from taut._compile.ops import table_of
+
+    return table_of(cls)
+
+
+def words_of(value: Any, kind: Any = Words) -> Any:
+    """Written once for each named tuple; it owns them, and nothing else does."""
+    kept = vars(value)
+    return kept.get(kind) or kept.setdefault(kind, kind(value))  # of threads the first wins
+
+
+def write(values: Any, record: Record, out: list[int], inside: list[tuple[Any, Any]]) -> None:
     for value, field in zip(values, record.fields, strict=True):
         if field.dtype is not None:
             if not isinstance(value, np.ndarray) or value.dtype != field.dtype:
@@ -90,12 +123,19 @@ def write(values: Any, record: Record, owner: type, out: list[int], kept: list[A
             out.append(address_of(value))
             out.extend(value.shape)
         elif field.record is not None:
-            write(value, field.record, owner, out, kept)
+            write(value, field.record, out, inside)
         elif field.kind is OPAQUE or field.kind is PROBLEM:
-            if not hasattr(type(value), "_fields"):
-                raise TypeError(f"{field.name} must be a named tuple, not {value!r}")
-            words = (Words if field.kind is OPAQUE else ProblemWords)(value, owner)
-            kept.append(words)
+            if not isinstance(value, tuple) or not hasattr(value, "__dict__"):
+                raise TypeError(
+                    f"{field.name} must be a named tuple marked by_reference, not {value!r}"
+                )
+            if field.kind is OPAQUE:
+                words = words_of(value)
+                inside += words.inside
+            else:
+                words = words_of(value, ProblemWords)
+                inside.append((words.table, None))
+                inside += ((table, owner or words.table) for table, owner in words.words.inside)
             out.append(words.address)
         else:
             out.append(_number(value, field))
@@ -123,21 +163,12 @@ def misfit(value: Any, field: Field) -> TypeError:
     )
 
 
-class ProblemWords:
-    """What a kernel that knows no structure is handed: a problem's words and its table."""
+def handed_over(value: Any) -> Words:
+    return words_of(value).ready()
 
-    __slots__ = ("address", "kept", "memory")
 
-    def __init__(self, problem: Any, owner: type | None = None):
-        from taut._compile.ops import table_of
-
-        table = table_of(type(problem))
-        if owner is not None:  # a kernel's own problem has been provided for
-            table.provide(table_of(owner).uses, owner.__name__)
-        words = Words(problem)
-        self.memory = np.array([words.address, table.address], np.uint64)
-        self.address = address_of(self.memory)
-        self.kept = words, table
+def problem_handed_over(problem: Any) -> ProblemWords:
+    return words_of(problem, ProblemWords).ready()
 
 
 # --- what compiled code reads ---------------------------------------------------------------------
@@ -212,6 +243,6 @@ def _unboxed(maker: str) -> Any:
     return convert
 
 
-unbox(Ref)(_unboxed("Words"))
-unbox(OpaqueType)(_unboxed("Words"))
-unbox(ProblemType)(_unboxed("ProblemWords"))
+unbox(Ref)(_unboxed("handed_over"))
+unbox(OpaqueType)(_unboxed("handed_over"))
+unbox(ProblemType)(_unboxed("problem_handed_over"))
