@@ -96,14 +96,37 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_compiled_anew_with_a_note(warm, tmp_path, damage):
-    for path in units(warm):
+def test_damaged_files_are_compiled_anew_with_a_note(warm, tmp_path):
+    for path, damage in zip(units(warm), ("empty", "half"), strict=True):
         (tmp_path / path.name).write_bytes(DAMAGES[damage](path.read_bytes()))
     compiled, said = run(tmp_path)
     assert compiled == BOTH
     assert said.count("it is damaged") == 2
     assert run(tmp_path) == ([], "")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage_is_noticed_and_repaired(warm, tmp_path, monkeypatch, caplog, damage):
+    monkeypatch.setattr(places, "folders", lambda: [tmp_path])
+    times = []
+
+    def unit() -> cache.Unit:
+        def make() -> cache.Made:
+            times.append(1)
+            return _code(warm)
+
+        return cache.unit("something", ["taut.solvers.sampling"], make, bool_of)
+
+    unit()
+    (path,) = units(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGES[damage](whole))
+    assert unit().function("call")
+    assert [record.getMessage().endswith("it is damaged") for record in caplog.records] == [True]
+    assert path.read_bytes() == whole
+    assert unit().function("call")
+    assert len(times) == 2
+    assert len(caplog.records) == 1
 
 
 def test_every_flipped_bit_is_noticed(warm):

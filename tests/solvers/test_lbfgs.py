@@ -40,12 +40,12 @@ def new_run(problem, bounds=None, n_threads=1):
 
 def minimisers():
     """Threads that wait for an objective."""
-    gc.collect()
     return [thread for thread in threading.enumerate() if "_minimise" in thread.name]
 
 
 def assert_no_thread_is_left():
     """A thread that was told to stop may need a moment."""
+    gc.collect()
     deadline = time.monotonic() + 10.0
     while minimisers() and time.monotonic() < deadline:
         time.sleep(0.01)
