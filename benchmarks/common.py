@@ -24,7 +24,8 @@ from taut.datasets import load_ocr_letters
 from taut.decode import decode
 from taut.solvers.run import Run, Solver
 from taut.structures.chain import chain_problem
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features import node_features
+from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise
 
 RESULTS = Path(__file__).parent / "results"

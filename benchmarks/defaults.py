@@ -35,7 +35,8 @@ from taut.metrics.report import span_report_from_codes
 from taut.solvers import BCFW
 from taut.solvers.named import SOLVERS
 from taut.structures.chain import chain_problem
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features import node_features
+from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise
 from taut.text.columns import Column
 

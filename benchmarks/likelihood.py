@@ -32,7 +32,8 @@ from taut.solvers import LBFGS, SDCA
 from taut.solvers.lbfgs.run import LBFGSRun
 from taut.solvers.run import Run
 from taut.structures.chain import chain_problem
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features import node_features
+from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise
 from taut.structures.smoothed import smoothed
 

@@ -30,11 +30,7 @@ from its entries
 
 
 def csr_arrays(matrix: Any, name: str = "the matrix") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """indptr, indices and data as kernels want them; rows are in order, no entry is there twice.
-
-    Copies what is read-only, although nothing writes to it: numba would compile everything once
-    more for such arrays.
-    """
+    """indptr, indices and data as kernels want them; rows are in order, no entry is there twice."""
     matrix = sound_csr(matrix, name)
     if matrix.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(
@@ -45,9 +41,9 @@ def csr_arrays(matrix: Any, name: str = "the matrix") -> tuple[np.ndarray, np.nd
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return (
-        np.require(matrix.indptr, np.int64, ["C", "W"]),
-        np.require(matrix.indices, np.int32, ["C", "W"]),
-        np.require(matrix.data, np.float64, ["C", "W"]),
+        np.require(matrix.indptr, np.int64, ["C", "A"]),
+        np.require(matrix.indices, np.int32, ["C", "A"]),
+        np.require(matrix.data, np.float64, ["C", "A"]),
     )
 
 

@@ -58,6 +58,14 @@ def add_scaled(x, amount, out):
         out[f] += amount * x[f]
 
 
+@compiled(fastmath=True)
+def dot(x, w):
+    total = 0.0
+    for f in range(x.size):
+        total += x[f] * w[f]
+    return total
+
+
 @compiled(inline=True)
 def push(delta, entry, amount):
     """delta[entry] += amount."""

@@ -55,7 +55,7 @@ def save_chain(
 
     Only those that are not finite are left out. A model that came from a file keeps its date.
     """
-    dense = model.layout.features.is_dense
+    dense = model.layout.features.rows.is_dense
     weights, arrays = model.node_weights(), {}
     encoder = model.encoder
     if not dense:

@@ -19,7 +19,8 @@ from taut.labels import LabelCodec
 from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
 from taut.structures.constraints import ImpossibleConstraint
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features import node_features
+from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise
 from taut.text.attributes import AttributeEncoder
 from taut.text.extract import TemplateEncoder
@@ -94,7 +95,7 @@ class ChainModel:
 
     def rows_like_fitted(self, rows: Any) -> Any:
         """Rows as the model was fitted with, dense or sparse."""
-        if self.layout.features.is_dense:
+        if self.layout.features.rows.is_dense:
             return rows.toarray() if sparse.issparse(rows) else rows
         return rows if sparse.issparse(rows) else sparse.csr_array(rows)
 
@@ -137,8 +138,8 @@ def scaled_C(C: float | str, problem: Pairwise) -> float:
     if C != "scale":
         return C  # type: ignore[return-value]
     features = problem.features
-    values = features.values
-    return defaults.C_FACTOR / (1.0 + float(values @ values) / features.n_nodes)
+    values = features.rows.values
+    return defaults.C_FACTOR / (1.0 + float(values @ values) / features.rows.n_rows)
 
 
 def allowed_steps(labels: LabelCodec, scheme: Scheme | None) -> Allowed | None:

@@ -70,7 +70,7 @@ def _possible_chains(
 
 def chains(problem: Any, w: np.ndarray, temperature: float) -> Iterator[Forest]:
     """The sequences of a problem one by one, as inference on forests wants them."""
-    w, work = np.require(w, np.float64, ["C", "A", "W"]), problem.new_work()
+    w, work = np.require(w, np.float64, ["C", "A"]), problem.new_work()
     is_closed = problem.closed.size > 0 or problem.forced.size > 0
     theta = work.closed_theta if is_closed else work.theta
     pair = work.closed_pair if problem.closed.size else work.pair

@@ -32,8 +32,7 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
             "this problem is for training on a relaxation, where labellings are marginals; build "
             "one without truth to predict"
         )
-    # Any other kind of array, such as a read-only one, would be compiled for anew.
-    w = np.require(w, np.float64, ["C", "A", "W"])
+    w = np.require(w, np.float64, ["C", "A"])
     labels = np.zeros(int(problem.pointer[-1]), np.int32)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)
 

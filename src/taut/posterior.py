@@ -50,8 +50,7 @@ def posterior(
     Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other, unless that is to have a value of minus infinity.
     """
-    # Any other kind of array, such as a read-only one, would be compiled for anew.
-    w = np.require(w, np.float64, ["C", "A", "W"])
+    w = np.require(w, np.float64, ["C", "A"])
     node = np.zeros((int(problem.pointer[-1]), problem.n_states))
     value = np.zeros(problem.n)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)

@@ -12,8 +12,7 @@ from scipy import sparse
 
 from taut._compile import compiled, local
 from taut._sparse import check_sound
-from taut.accumulator import Accumulator, add_scaled, push
-from taut.structures.features import dot
+from taut.accumulator import Accumulator, add_scaled, dot, push
 
 local_accumulator = local(Accumulator)
 

@@ -222,3 +222,16 @@ def test_any_integer_and_any_float_are_taken():
 
     x = np.array([1.0, 2.0])
     assert [sum_of(x, j) for j in (1, np.int32(1), np.int64(1), np.uint8(1))] == [3.0] * 4
+
+
+@by_value_too
+def test_arrays_that_may_only_be_read_are_arrays():
+    @compiled
+    def first_of(x, values):
+        return x[0] + values.inner.a[0]
+
+    x, values = np.array([2.0, 3.0]), outer()
+    expected = first_of(x, values)
+    x.flags.writeable = values.inner.a.flags.writeable = False
+    assert first_of(x, values) == expected
+    assert len(first_of.units) == 1

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from taut import BCFW, ChainSVM, FrankWolfe, Sequences, Status
-from taut.structures.features_build import node_features, with_weights_of
+from taut.structures.features import node_features
+from taut.structures.features_build import with_weights_of
 
 
 @pytest.fixture(scope="module")
@@ -164,9 +165,9 @@ def test_consecutive_views_are_not_copied(words):
     rows = np.concatenate(X)
     views = np.split(rows, np.cumsum([len(x) for x in X])[:-1])
     clf = ChainSVM(C=0.1).fit(views, y)
-    assert np.shares_memory(clf._fitted.features.rows, rows)
+    assert np.shares_memory(clf._fitted.features.rows.dense, rows)
     swapped = ChainSVM(C=0.1).fit(views[1::-1], y[1::-1])
-    np.testing.assert_array_equal(swapped._fitted.features.rows, np.concatenate(views[1::-1]))
+    np.testing.assert_array_equal(swapped._fitted.features.rows.dense, np.concatenate(views[1::-1]))
 
 
 def test_dense_equals_sparse(words):

@@ -6,7 +6,7 @@ import pytest
 from taut.decode import decode
 from taut.solvers import BCFW, Status, solve
 from taut.structures import chain_problem
-from taut.structures.features_build import node_features
+from taut.structures.features import node_features
 
 CORRECTIVE = BCFW(order="gap", direction="corrective")
 

@@ -16,6 +16,7 @@ from taut.path import PathStatus
 from taut.solvers import BCFW, LBFGS, SDCA, Status, solve
 from taut.solvers.run import Run
 from taut.structures import Pairwise, chain_problem, multiclass_problem, smoothed
+from taut.structures.features import node_features
 
 C, TOL = 0.6, 1e-7
 PAIRS = crf_pairs()
@@ -230,7 +231,7 @@ def test_chains_of_one_node_are_a_multiclass_problem():
 def test_features_of_any_size(size):
     """Weights of length C times ten thousand make scores of up to 1e8: nothing overflows."""
     base, reference = chain_pair([3, 4, 2], 3, seed=1)
-    base = base._replace(features=base.features._replace(rows=size * base.features.rows))
+    base = base._replace(features=node_features(size * base.features.rows.dense))
     reference.X = [size * x for x in reference.X]
     solution = solve(smoothed(base), C=C, tol=1e-3, max_passes=300)
     assert np.all(np.isfinite(solution.w))
@@ -320,7 +321,7 @@ def test_more_examples_start_at_their_truth():
     problem, reference = PAIRS["chain"]
     whole, parts = problem.base, (4, 2)
     few = smoothed(
-        chain_problem(whole.features.rows[: parts[0]], [3, 1], whole.truth[: parts[0]], 3)
+        chain_problem(whole.features.rows.dense[: parts[0]], [3, 1], whole.truth[: parts[0]], 3)
     )
     first = solve(few, C=C, tol=TOL)
     run = Run(problem, SDCA(), C, bounds=None, seed=0, n_threads=1)

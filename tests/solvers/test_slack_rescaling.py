@@ -17,7 +17,7 @@ from taut import PythonProblem, check_problem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.run import Run
 from taut.structures import Pairwise, slack_rescaled
-from taut.structures.features import dense_features
+from taut.structures.features import node_features
 from taut.structures.graphs.problem import GraphProblem
 
 
@@ -193,7 +193,7 @@ def test_a_model_in_plain_python_has_the_same_optimum():
     lengths, rows = [len(x) for x in X], np.vstack(X)
     compiled, _ = chain_pair(lengths, 2, seed=0)
     compiled = compiled._replace(
-        features=dense_features(rows), truth=np.concatenate(Y).astype(np.int32)
+        features=node_features(rows), truth=np.concatenate(Y).astype(np.int32)
     )
     one = solve(slack_rescaled(compiled), CORRECTIVE, C=C, tol=1e-6)
     for solver in (FrankWolfe(), BCFW(), CORRECTIVE):

@@ -13,7 +13,7 @@ from taut.inference.enumeration import enumerate_chain, possible_labellings
 from taut.solvers import BCFW, FrankWolfe, solve
 from taut.structures import Pairwise, chain_problem, multiclass_problem
 from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
-from taut.structures.features import dense_features
+from taut.structures.features import node_features
 
 
 class Interpreted(Pairwise):
@@ -102,7 +102,7 @@ def test_a_truth_that_breaks_a_rule_is_refused_where_it_does(case, seed):
     lengths = np.diff(problem.pointer)
 
     def build():
-        rows = problem.features.rows
+        rows = problem.features.rows.dense
         chain_problem(rows, lengths, truth, problem.n_states, allowed=allowed, forced=forced)
 
     wrong = [
@@ -173,7 +173,7 @@ def test_an_invalid_truth_names_place_rule_and_labels(build, numbers, message):
 def test_an_impossible_constraint_names_place_and_reasons():
     model = tags([0, 1, 2])
     forced = np.array([-1, -1, 0, 2, -1])
-    problem = model.for_prediction(dense_features(np.zeros((5, 3))), [1, 4], None, forced)
+    problem = model.for_prediction(node_features(np.zeros((5, 3))), [1, 4], None, forced)
     with pytest.raises(ImpossibleConstraint) as caught:
         decode(problem, np.zeros(model.dim))
     error = caught.value
@@ -197,9 +197,7 @@ def test_the_first_impossible_sequence_is_named_whatever_the_threads():
     model = tags([0, 1, 2])
     forced = np.full(40, -1)
     forced[[13, 22, 35]] = 2  # sequences of one label, which may not be I
-    problem = model.for_prediction(
-        dense_features(np.zeros((40, 3))), np.ones(40, int), None, forced
-    )
+    problem = model.for_prediction(node_features(np.zeros((40, 3))), np.ones(40, int), None, forced)
     for n_threads in (1, 2, 3):
         with pytest.raises(ImpossibleConstraint) as caught:
             decode(problem, np.zeros(model.dim), n_threads)
@@ -239,7 +237,7 @@ def test_tables_need_steps_but_forced_labels_do_not():
 
 def test_tables_that_allow_everything_change_nothing():
     problem, _ = chain_pair([3, 1, 4, 2], 3, seed=1)
-    rows, lengths = problem.features.rows, np.diff(problem.pointer)
+    rows, lengths = problem.features.rows.dense, np.diff(problem.pointer)
     options = dict(allowed=anything(3), forced=np.full(10, -1))
     same = chain_problem(rows, lengths, problem.truth, 3, **options)
     assert same.fingerprint() == problem.fingerprint()
@@ -299,7 +297,7 @@ def test_training_under_constraints_is_another_problem():
 
 def test_prediction_keeps_the_tables_and_forgets_forced_labels():
     trained = tags([0, 1, 2], forced=np.array([-1, 1, -1]))
-    rows = dense_features(np.zeros((4, 3)))
+    rows = node_features(np.zeros((4, 3)))
     problem = trained.for_prediction(rows, [4], None)
     np.testing.assert_array_equal(problem.closed, trained.closed)
     assert problem.forced.size == 0

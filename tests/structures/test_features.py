@@ -9,8 +9,8 @@ from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
 from taut.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
-from taut.structures.features import dense_features, node_score, node_scores, push_node, push_states
-from taut.structures.features_build import joined, node_features, observed_features, with_weights_of
+from taut.structures.features import node_features, node_score, node_scores, push_node, push_states
+from taut.structures.features_build import joined, observed_features, with_weights_of
 
 
 # Generic functions run compiled only inside compiled code.
@@ -35,7 +35,7 @@ def compiled_push_states(features, node, row, amount, delta):
 
 
 def accumulator_for(features, K):
-    if features.is_dense:
+    if features.rows.is_dense:
         return dense_accumulator(np.zeros(features.dim(K)))
     return new_accumulator(features.dim(K), features.dim(K))
 
@@ -117,9 +117,9 @@ def test_push_node_is_the_transpose_of_node_scores(kind, K, seed):
 
 def rows_for(features, K, most_rows):
     """An accumulator that keeps rows, with no more room than is said to be enough."""
-    if features.is_dense:
+    if features.rows.is_dense:
         return dense_accumulator(np.zeros(features.dim(K)))
-    capacity = features.most_touched(np.array([0, features.n_nodes]), K)
+    capacity = features.most_touched(np.array([0, features.rows.n_rows]), K)
     return row_accumulator(features.dim(K), capacity, most_rows)
 
 
@@ -212,13 +212,13 @@ def test_most_touched_bounds_what_one_example_can_touch(kind):
 
 def test_arrays_of_the_right_type_are_not_copied():
     matrix = np.random.default_rng(0).normal(size=(5, 4))
-    assert np.shares_memory(node_features(matrix).rows, matrix)
+    assert np.shares_memory(node_features(matrix).rows.dense, matrix)
     rows = sparse.csr_array(matrix)
     features = node_features(rows)
-    assert np.shares_memory(features.data, rows.data)
-    assert np.shares_memory(features.indices, rows.indices)
+    assert np.shares_memory(features.rows.data, rows.data)
+    assert np.shares_memory(features.rows.indices, rows.indices)
     rows.indptr = rows.indptr.astype(np.int64)
-    assert np.shares_memory(node_features(rows).indptr, rows.indptr)
+    assert np.shares_memory(node_features(rows).rows.indptr, rows.indptr)
 
 
 def test_duplicates_are_summed_in_a_copy():
@@ -226,7 +226,7 @@ def test_duplicates_are_summed_in_a_copy():
         (np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2)
     )
     features = node_features(rows)
-    assert features.data.tolist() == [3.0, 4.0]
+    assert features.rows.data.tolist() == [3.0, 4.0]
     assert rows.data.tolist() == [1.0, 2.0, 4.0]
     assert rows.indices.tolist() == [1, 1, 0]
 
@@ -248,6 +248,6 @@ def test_joined_features_score_as_their_parts(kind):
 
 
 def test_dense_and_sparse_features_do_not_mix():
-    dense = dense_features(np.eye(2))
+    dense = node_features(np.eye(2))
     with pytest.raises(TypeError, match="dense and sparse"):
         joined(dense, node_features(sparse.csr_array(np.eye(2))))

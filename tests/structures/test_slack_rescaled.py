@@ -223,7 +223,7 @@ def test_a_fingerprint_of_its_own():
     problem = slack_rescaled(base)
     assert problem.fingerprint() != base.fingerprint()
     assert problem.fingerprint() == slack_rescaled(base).fingerprint()
-    shorter = slack_rescaled(chain_problem(base.features.rows[:4], [3, 1], base.truth[:4], 3))
+    shorter = slack_rescaled(chain_problem(base.features.rows.dense[:4], [3, 1], base.truth[:4], 3))
     assert problem.fingerprint(2) == shorter.fingerprint()
 
 

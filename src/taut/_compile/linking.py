@@ -126,6 +126,8 @@ def plain(kind: Any) -> Any:
     kind = types.unliteral(kind)
     if isinstance(kind, types.Integer) and kind != types.uint64:
         return types.int64
+    if isinstance(kind, types.Array) and not kind.mutable:
+        return kind.copy(readonly=False)
     return types.float64 if isinstance(kind, types.Float) else kind
 
 

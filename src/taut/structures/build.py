@@ -16,7 +16,7 @@ def _check_nodes(
     step_features: np.ndarray | None,
 ) -> None:
     """Compiled code trusts these arrays."""
-    nodes = features.n_nodes
+    nodes = features.rows.n_rows
     if len(truth) != nodes or pointer[-1] != nodes:
         raise ValueError(
             f"there are {nodes} rows of features, {len(truth)} labels, and lengths that add up to "
@@ -145,4 +145,4 @@ def _places(
 
 
 def _floats(values: np.ndarray) -> np.ndarray:
-    return np.require(values, np.float64, ["C", "W"])
+    return np.require(values, np.float64, ["C", "A"])

@@ -7,12 +7,13 @@ model's weights are, and ``for_prediction`` puts sequences to be labelled under 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from taut.sequences import checked_lengths
 from taut.structures.build import empty_problem, label_numbers, pairwise_problem
 from taut.structures.constraints import Tables
-from taut.structures.features import dense_features, sparse_features
-from taut.structures.features_build import node_features, observed_features
+from taut.structures.features import node_features
+from taut.structures.features_build import observed_features
 from taut.structures.pairwise import Pairwise
 
 
@@ -52,7 +53,7 @@ def chain_problem(
     (2, 18)
     """
     features: Any = rows if isinstance(rows, tuple) else node_features(rows)
-    truth, lengths = label_numbers(truth, n_states), checked_lengths(lengths, features.n_nodes)
+    truth, lengths = label_numbers(truth, n_states), checked_lengths(lengths, features.rows.n_rows)
     if observed:
         features = observed_features(features, truth, n_states, known)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -95,8 +96,8 @@ def chain_layout(
     >>> problem.n
     2
     """
-    nothing: Any = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_features)
-    features = dense_features(np.zeros((0, n_features))) if dense else sparse_features(*nothing)
+    none: Any = np.zeros((0, n_features)) if dense else sparse.csr_array((0, n_features))
+    features = node_features(none)
     if observed is not None:
         features = features.with_pairs(*observed)
     return empty_problem(

@@ -142,7 +142,7 @@ def forced_labels(forced: Any, n_nodes: int, n_states: int) -> np.ndarray:
             f"forced[{wrong[0]}] is {forced[wrong[0]]}; expected a label from 0 to {n_states - 1}, "
             "or -1 for none"
         )
-    return np.require(forced if (forced >= 0).any() else forced[:0], np.int32, ["C", "W"])
+    return np.require(forced if (forced >= 0).any() else forced[:0], np.int32, ["C", "A"])
 
 
 def check_truth(problem: Any) -> None:

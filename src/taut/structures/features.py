@@ -13,33 +13,21 @@ nothing else knows the layout. Which kind it is costs a comparison for each node
 row; so every kernel is compiled once for all three.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from taut._compile import (
-    Integers,
-    Labels,
-    Matrix,
-    Shorts,
-    Vector,
-    both_modes,
-    by_reference,
-    compiled,
-)
-from taut.accumulator import add_scaled, push, row_place
+from taut._compile import Labels, Shorts, both_modes, by_reference, compiled
+from taut.accumulator import add_scaled, dot, push, row_place
+from taut.structures.rows import Rows, as_rows
 
 
 @by_reference
 class Features(NamedTuple):
-    """Made by ``dense_features``, ``sparse_features`` and, of sparse ones, ``with_pairs``."""
+    """Made by ``node_features`` and, of sparse ones, ``with_pairs``."""
 
-    rows: Matrix  # (n_nodes, n_features) if dense
-    indptr: Integers  # of a CSR matrix; empty if dense
-    indices: Labels
-    data: Vector
-    n_features: int
+    rows: Rows  # of the nodes
     # Of observed features, else empty. Attributes seen with many labels keep a full row of weights,
     # the unseen ones held at zero: adding a whole row is one vector operation, picking out labels
     # is not.
@@ -47,25 +35,14 @@ class Features(NamedTuple):
     weight_state: Shorts  # the label each of them belongs to, -1 if it is held at zero
 
     @property
-    def is_dense(features) -> bool:
-        return features.indptr.size == 0
-
-    @property
     def is_observed(features) -> bool:
         return features.weight_pointer.size > 0
 
     @property
     def kind(features) -> str:
-        return "dense" if features.is_dense else "observed" if features.is_observed else "sparse"
-
-    @property
-    def values(features) -> np.ndarray:
-        """All feature values that are stored."""
-        return features.rows.ravel() if features.is_dense else features.data
-
-    @property
-    def n_nodes(features) -> int:
-        return len(features.rows) if features.is_dense else len(features.indptr) - 1
+        return (
+            "dense" if features.rows.is_dense else "observed" if features.is_observed else "sparse"
+        )
 
     def with_pairs(features, weight_pointer: np.ndarray, weight_state: np.ndarray) -> "Features":
         """The same rows, with weights for some pairs (attribute, label) only."""
@@ -73,69 +50,53 @@ class Features(NamedTuple):
 
     def of_first(features, nodes: int) -> tuple[np.ndarray, ...]:
         """The arrays that describe the first nodes."""
-        if features.is_dense:
-            return (features.rows[:nodes],)
-        entries = features.indptr[nodes]
-        whole = (features.indptr[: nodes + 1], features.indices[:entries], features.data[:entries])
         layout = (features.weight_pointer, features.weight_state)
-        return (*whole, *layout) if features.is_observed else whole
+        return features.rows.of_first(nodes) + (layout if features.is_observed else ())
 
     def dim(features, n_states: int) -> int:
         if features.is_observed:
             return features.weight_state.size
-        return features.n_features * n_states
+        return features.rows.n_features * n_states
 
     def most_touched(features, pointer: np.ndarray, n_states: int) -> int:
         """Bounds the weights that one example has, of sparse or observed features."""
         if not features.is_observed:
-            return int(np.diff(features.indptr[pointer]).max()) * n_states
-        per_entry = np.diff(features.weight_pointer)[features.indices]
+            return int(np.diff(features.rows.indptr[pointer]).max()) * n_states
+        per_entry = np.diff(features.weight_pointer)[features.rows.indices]
         total = np.concatenate([[0], np.cumsum(per_entry)])
-        return int(np.diff(total[features.indptr[pointer]]).max())
+        return int(np.diff(total[features.rows.indptr[pointer]]).max())
 
     def held_at_zero(features) -> np.ndarray:
         return np.flatnonzero(features.weight_state < 0)
 
     def weight_matrix(features, w: np.ndarray, n_states: int) -> np.ndarray | sparse.csr_array:
         """The weights as (feature, label); of observed features sparse, without other pairs."""
-        if features.is_dense:
+        if features.rows.is_dense:
             return w.reshape(n_states, -1).T
         if not features.is_observed:
             return w.reshape(-1, n_states)
-        attributes = np.repeat(np.arange(features.n_features), np.diff(features.weight_pointer))
+        attributes = np.repeat(
+            np.arange(features.rows.n_features), np.diff(features.weight_pointer)
+        )
         kept = features.weight_state >= 0
         return sparse.csr_array(
             (w[kept], (attributes[kept], features.weight_state[kept])),
-            shape=(features.n_features, n_states),
+            shape=(features.rows.n_features, n_states),
         )
 
 
-def dense_features(rows: np.ndarray) -> Features:
-    return Features(
-        rows,
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int32),
-        np.zeros(0),
-        rows.shape[1],
-        np.zeros(0, np.int32),
-        np.zeros(0, np.int16),
-    )
-
-
-def sparse_features(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_features: int
-) -> Features:
-    nothing = dense_features(np.zeros((0, n_features)))
-    return nothing._replace(indptr=indptr, indices=indices, data=data)
+def node_features(matrix: Any) -> Features:
+    """Wrap a matrix with one row per node, without copying what already has the right type."""
+    return Features(as_rows(matrix), np.zeros(0, np.int32), np.zeros(0, np.int16))
 
 
 @both_modes
 def node_scores(features, w, first, length, theta):
     """theta[t, k] = score of label k at node ``first + t``, for t < length."""
-    if features.indptr.size == 0:
-        _dense_scores(features, w, first, length, theta)
+    if features.rows.indptr.size == 0:
+        _dense_scores(features.rows, w, first, length, theta)
     elif features.weight_pointer.size == 0:
-        _sparse_scores(features, w, first, length, theta)
+        _sparse_scores(features.rows, w, first, length, theta)
     else:
         _observed_scores(features, w, first, length, theta)
 
@@ -143,56 +104,57 @@ def node_scores(features, w, first, length, theta):
 @both_modes
 def node_score(features, w, node, k, n_states):
     """The score of label k at one node."""
-    if features.indptr.size == 0:
-        x = features.rows[node]
+    rows = features.rows
+    if rows.indptr.size == 0:
+        x = rows.dense[node]
         return dot(x, w[k * x.size : (k + 1) * x.size])
     total = 0.0
     if features.weight_pointer.size == 0:
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            total += features.data[position] * w[features.indices[position] * n_states + k]
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            total += rows.data[position] * w[rows.indices[position] * n_states + k]
     else:
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k, n_states)
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            entry = _entry_of(features, rows.indices[position], k, n_states)
             if entry >= 0:
-                total += features.data[position] * w[entry]
+                total += rows.data[position] * w[entry]
     return total
 
 
 @both_modes
 def push_node(features, node, k, n_states, amount, delta):
     """delta += amount * (features of ``node`` with label k)."""
-    if features.indptr.size == 0:
-        x = features.rows[node]
+    rows = features.rows
+    if rows.indptr.size == 0:
+        x = rows.dense[node]
         add_scaled(x, amount, delta.value[k * x.size : (k + 1) * x.size])
     elif features.weight_pointer.size == 0:
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = features.indices[position] * n_states + k
-            push(delta, entry, amount * features.data[position])
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            push(delta, rows.indices[position] * n_states + k, amount * rows.data[position])
     else:
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            entry = _entry_of(features, features.indices[position], k, n_states)
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            entry = _entry_of(features, rows.indices[position], k, n_states)
             if entry >= 0:
-                push(delta, entry, amount * features.data[position])
+                push(delta, entry, amount * rows.data[position])
 
 
 @both_modes
 def push_states(features, node, row, amount, delta):
     """delta += amount * (features of ``node`` with every label k, times row[k]); it keeps rows."""
-    n_states, value = row.size, delta.value
-    if features.indptr.size == 0:
+    rows, n_states, value = features.rows, row.size, delta.value
+    if rows.indptr.size == 0:
         for k in range(n_states):
             if row[k] != 0.0:  # of a labelling, nearly all are
                 push_node(features, node, k, n_states, amount * row[k], delta)
     elif features.weight_pointer.size == 0:
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            factor = amount * features.data[position]
-            start = features.indices[position] * n_states
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            factor = amount * rows.data[position]
+            start = rows.indices[position] * n_states
             at = row_place(delta, start, n_states)
             add_scaled(row, factor, value[at : at + n_states])
     else:
         states = features.weight_state
-        for position in range(features.indptr[node], features.indptr[node + 1]):
-            factor, attribute = amount * features.data[position], features.indices[position]
+        for position in range(rows.indptr[node], rows.indptr[node + 1]):
+            factor, attribute = amount * rows.data[position], rows.indices[position]
             start, stop = features.weight_pointer[attribute], features.weight_pointer[attribute + 1]
             if start == stop:
                 continue
@@ -220,14 +182,6 @@ def _four_dots(x, w, first, length, out, column):
     out[column + 3] = d
 
 
-@compiled(fastmath=True)
-def dot(x, w):
-    total = 0.0
-    for f in range(x.size):
-        total += x[f] * w[f]
-    return total
-
-
 @compiled
 def _add_four_rows(w, row0, row1, row2, row3, value0, value1, value2, value3, out):
     """out += sum_j value_j * w[row_j : ...]: one pass over ``out`` instead of four."""
@@ -241,12 +195,12 @@ def _add_four_rows(w, row0, row1, row2, row3, value0, value1, value2, value3, ou
 
 
 @both_modes
-def _dense_scores(features, w, first, length, theta):
-    n_features = features.rows.shape[1]
+def _dense_scores(rows, w, first, length, theta):
+    n_features = rows.dense.shape[1]
     n_states = theta.shape[1]
     blocked = n_states - n_states % 4
     for t in range(length):
-        x = features.rows[first + t]
+        x = rows.dense[first + t]
         out = theta[t]
         for k in range(0, blocked, 4):
             _four_dots(x, w, k * n_features, n_features, out, k)
@@ -255,14 +209,14 @@ def _dense_scores(features, w, first, length, theta):
 
 
 @both_modes
-def _sparse_scores(features, w, first, length, theta):
+def _sparse_scores(rows, w, first, length, theta):
     n_states = theta.shape[1]
-    indices, data = features.indices, features.data
+    indices, data = rows.indices, rows.data
     for t in range(length):
         out = theta[t]
         for k in range(n_states):
             out[k] = 0.0
-        position, stop = features.indptr[first + t], features.indptr[first + t + 1]
+        position, stop = rows.indptr[first + t], rows.indptr[first + t + 1]
         while position + 3 < stop:
             _add_four_rows(
                 w, indices[position] * n_states, indices[position + 1] * n_states,
@@ -279,7 +233,7 @@ def _sparse_scores(features, w, first, length, theta):
 @both_modes
 def _observed_scores(features, w, first, length, theta):
     pointer, states = features.weight_pointer, features.weight_state
-    indices, data = features.indices, features.data
+    rows, indices, data = features.rows, features.rows.indices, features.rows.data
     n_states = theta.shape[1]
     for t in range(length):
         out = theta[t]
@@ -289,7 +243,7 @@ def _observed_scores(features, w, first, length, theta):
         waiting = 0
         row0 = row1 = row2 = 0
         value0 = value1 = value2 = 0.0
-        for position in range(features.indptr[first + t], features.indptr[first + t + 1]):
+        for position in range(rows.indptr[first + t], rows.indptr[first + t + 1]):
             attribute, value = indices[position], data[position]
             start, stop = pointer[attribute], pointer[attribute + 1]
             if stop - start != n_states:

@@ -1,22 +1,11 @@
-"""Node features from matrices, and where the weights of observed pairs are."""
-
-from typing import Any
+"""Where the weights of observed pairs (attribute, label) are, and nodes under given weights."""
 
 import numpy as np
-from scipy import sparse
 
-from taut._sparse import csr_arrays
 from taut.memory import check_memory
-from taut.structures.features import Features, dense_features, sparse_features
+from taut.structures.features import Features
 
 MOST_OBSERVED = int(np.iinfo(np.int16).max)  # labels
-
-
-def node_features(rows: Any) -> Features:
-    """Wrap a matrix with one row per node, without copying what already has the right type."""
-    if not sparse.issparse(rows):
-        return dense_features(np.require(rows, np.float64, ["C", "W"]))
-    return sparse_features(*csr_arrays(rows), rows.shape[1])
 
 
 def observed_features(
@@ -24,17 +13,17 @@ def observed_features(
 ) -> Features:
     """Keep weights only for the pairs (attribute, label) that occur together in ``labels``, where
     these are ``known``."""
-    per_node = np.diff(features.indptr)
-    pairs = features.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
+    per_node = np.diff(features.rows.indptr)
+    pairs = features.rows.indices.astype(np.int64) * n_states + np.repeat(labels, per_node)
     pairs = np.unique(pairs if known is None else pairs[np.repeat(known, per_node)])
     attributes, states = np.divmod(pairs, n_states)
     check_memory(
-        5 * features.n_features,
-        f"there are {features.n_features:,} features; training",
+        5 * features.rows.n_features,
+        f"there are {features.rows.n_features:,} features; training",
         "where the weights of each begin",
         "leave out those without entries",
     )
-    counts = np.bincount(attributes, minlength=features.n_features)
+    counts = np.bincount(attributes, minlength=features.rows.n_features)
     pointer, weight_state, _ = observed_layout(counts, states, n_states)
     return features.with_pairs(pointer, weight_state)
 
@@ -81,21 +70,13 @@ def check_like(features: Features, trained: Features) -> None:
             f"features are {features.kind}, the model was fitted with {trained.kind} ones; use "
             "node_features and with_weights_of"
         )
-    if features.n_features != trained.n_features:
+    if features.rows.n_features != trained.rows.n_features:
         raise ValueError(
-            f"there are {features.n_features} features per row, the model was fitted with "
-            f"{trained.n_features}"
+            f"there are {features.rows.n_features} features per row, the model was fitted with "
+            f"{trained.rows.n_features}"
         )
 
 
 def joined(fitted: Features, new: Features) -> Features:
     """The nodes of ``fitted`` followed by new ones, under the weight layout of ``fitted``."""
-    if fitted.is_dense != new.is_dense:
-        raise TypeError("dense and sparse features cannot be mixed; convert one of them")
-    if fitted.is_dense:
-        return dense_features(np.concatenate([fitted.rows, new.rows]))
-    return fitted._replace(
-        indptr=np.concatenate([fitted.indptr, fitted.indptr[-1] + new.indptr[1:]]),
-        indices=np.concatenate([fitted.indices, new.indices]),
-        data=np.concatenate([fitted.data, new.data]),
-    )
+    return fitted._replace(rows=fitted.rows.followed_by(new.rows))

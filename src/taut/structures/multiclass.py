@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from taut.structures.build import label_numbers, pairwise_problem
-from taut.structures.features_build import node_features
+from taut.structures.features import node_features
 from taut.structures.pairwise import Pairwise
 
 

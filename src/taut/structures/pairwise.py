@@ -31,6 +31,7 @@ from taut.accumulator import (
     Accumulator,
     add_scaled,
     dense_accumulator,
+    dot,
     new_accumulator,
     row_accumulator,
 )
@@ -38,7 +39,7 @@ from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.memory import check_memory, pairs_and_labels
 from taut.problem import image_value
-from taut.structures.features import dot, node_score, node_scores
+from taut.structures.features import node_score, node_scores
 from taut.structures.pairwise_arrays import PairwiseArrays
 from taut.structures.pairwise_kernels import (
     add_image,
@@ -299,7 +300,7 @@ class Pairwise(PairwiseArrays):
     @property
     def n_numbers(problem) -> int:
         """How many feature values scoring all examples reads."""
-        return problem.features.values.size + problem.step_features.size
+        return problem.features.rows.values.size + problem.step_features.size
 
     def dual_size(problem, n: int) -> int:
         """How many numbers the marginals of the first n examples are."""
@@ -359,7 +360,7 @@ class Pairwise(PairwiseArrays):
         return new_pairwise_search(problem)
 
     def new_delta(problem) -> Accumulator:
-        if problem.features.is_dense:
+        if problem.features.rows.is_dense:
             return dense_accumulator(np.zeros(problem.dim))
         n_states = problem.n_states
         touched = problem.features.most_touched(problem.pointer, n_states)
@@ -369,7 +370,7 @@ class Pairwise(PairwiseArrays):
     def new_row_delta(problem) -> Accumulator:
         """For changes of all labels at every position, as marginals make them."""
         features, delta = problem.features, problem.new_delta()
-        if features.is_dense:
+        if features.rows.is_dense:
             return delta
-        most_rows = int(np.diff(features.indptr[problem.pointer]).max()) + 4
+        most_rows = int(np.diff(features.rows.indptr[problem.pointer]).max()) + 4
         return row_accumulator(problem.dim, delta.value.size, most_rows)

@@ -18,7 +18,7 @@ from taut.structures.constraints import (
     forced_labels,
     impossible,
 )
-from taut.structures.features import Features, dense_features
+from taut.structures.features import Features
 from taut.structures.features_build import check_like, joined
 
 
@@ -55,7 +55,7 @@ class PairwiseArrays(NamedTuple):
     def mean_norm(problem) -> float:
         """|features|^2 of a labelling, as if no features were shared by its nodes; the mean."""
         features = problem.features
-        values = features.values
+        values = features.rows.values
         return float(values @ values + 2 * len(problem.truth)) / problem.n
 
     # --- other examples, other constraints -----------------------------------------------------
@@ -73,7 +73,7 @@ class PairwiseArrays(NamedTuple):
         """
         problem.check_steps(step_features)
         check_like(features, problem.features)
-        n_nodes = features.n_nodes
+        n_nodes = features.rows.n_rows
         lengths = checked_lengths(lengths, n_nodes)
         if step_features is not None and len(step_features) != n_nodes:
             raise ValueError(
@@ -84,7 +84,7 @@ class PairwiseArrays(NamedTuple):
             features=features,
             pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             truth=np.zeros(n_nodes, np.int32),
-            step_features=np.require(steps, np.float64, ["C", "W"]),
+            step_features=np.require(steps, np.float64, ["C", "A"]),
             forced=forced_labels(forced, n_nodes, problem.n_states),
             n=len(lengths),
         )
@@ -106,7 +106,7 @@ class PairwiseArrays(NamedTuple):
 
     def constrained_to(problem, labels: np.ndarray) -> Self:
         """The same examples and tables, limited to these labels, -1 where any may be."""
-        return problem._replace(forced=np.require(labels, np.int32, ["C", "W"]))
+        return problem._replace(forced=np.require(labels, np.int32, ["C", "A"]))
 
     def clamped(problem, known: np.ndarray) -> Self:
         """The same examples, limited to labellings that agree with the true labels known."""
@@ -223,8 +223,4 @@ class PairwiseArrays(NamedTuple):
 
 def without_nodes(features: Any) -> Features:
     """Features of no nodes, under the same layout of weights."""
-    if features.is_dense:
-        return dense_features(np.zeros((0, features.n_features)))
-    return features._replace(
-        indptr=np.zeros(1, np.int64), indices=np.zeros(0, np.int32), data=np.zeros(0)
-    )
+    return features._replace(rows=features.rows.none())

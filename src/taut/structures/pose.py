@@ -31,9 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Vector, by_reference
-from taut.accumulator import Accumulator, add_scaled, dense_accumulator
+from taut.accumulator import Accumulator, add_scaled, dense_accumulator, dot
 from taut.inference.distance_transform import TransformWork, new_transform_work
-from taut.structures.features import dot
 from taut.structures.pose_arrays import PoseArrays
 from taut.structures.pose_kernels import (
     add_difference,

@@ -281,7 +281,7 @@ def slack_rescaled(problem: Any) -> SlackRescaled:
     new_search(problem)
     return SlackRescaled(
         base=problem,
-        importance=np.require(problem.importance, np.float64, ["C", "W"]),
+        importance=np.require(problem.importance, np.float64, ["C", "A"]),
         n=problem.n,
         dim=problem.dim,
     )

@@ -259,7 +259,7 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
     problem.new_sums()  # raises an error that says why there is no exact oracle
     return Smoothed(
         base=problem,
-        importance=np.require(problem.importance, np.float64, ["C", "W"]),
+        importance=np.require(problem.importance, np.float64, ["C", "A"]),
         temperature=float(temperature),
         loss_augmented=bool(loss_augmented),
         n=problem.n,

@@ -6,7 +6,7 @@ import numpy as np
 
 from taut._compile import Cube, Flags, Integers, LabelMatrix, Labels, Vector, by_reference
 from taut.structures.graphs.basis import Basis
-from taut.structures.graphs.rows import Rows
+from taut.structures.rows import Rows
 
 
 @by_reference

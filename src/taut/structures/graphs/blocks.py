@@ -9,7 +9,7 @@ numbers c_b = sum_k U[b, k] d_k times the block's feature row.
 
 from taut._compile import compiled
 from taut.accumulator import add_scaled
-from taut.structures.graphs.rows import add_row_to
+from taut.structures.rows import add_row_to
 
 
 @compiled(inline=True)
@@ -113,7 +113,7 @@ def _clip(entry, v, lower, upper, w):
 
 @compiled
 def _clip_row(rows, r, at, stride, v, lower, upper, w):
-    if rows.indptr.size > 1:
+    if rows.indptr.size > 0:
         for position in range(rows.indptr[r], rows.indptr[r + 1]):
             _clip(at + rows.indices[position] * stride, v, lower, upper, w)
     else:

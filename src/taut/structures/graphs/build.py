@@ -21,7 +21,7 @@ from taut.structures.graphs.counts import CountFactor, packed_counts
 from taut.structures.graphs.method import Topology, chosen_method
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
-from taut.structures.graphs.rows import as_rows
+from taut.structures.rows import as_rows
 
 
 def graph_problem(
@@ -163,8 +163,8 @@ def _method_with_counts(inference: str) -> str:
 
 
 def _owned(values: Any, kind: type) -> np.ndarray:
-    """A copy if it is not contiguous or read-only: compiled code knows one kind of array."""
-    return np.require(values, kind, ["C", "W"])
+    """A copy if it is not contiguous: compiled code knows one kind of array."""
+    return np.require(values, kind, ["C", "A"])
 
 
 def _numbers(values: np.ndarray | None, size: int) -> np.ndarray:

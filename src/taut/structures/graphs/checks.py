@@ -175,11 +175,11 @@ def check_truth(truth: np.ndarray, states: np.ndarray, pointer: np.ndarray) -> N
 def check_attractive(edges: Edges) -> None:
     """Non-negative weights are attractive only times non-negative features."""
     rows = edges.rows
-    values = rows.data if rows.indptr.size > 1 else rows.dense.reshape(-1)
+    values = rows.values
     wrong = np.flatnonzero(values < 0)
     if not wrong.size:
         return
-    if rows.indptr.size > 1:
+    if not rows.is_dense:
         e = int(np.searchsorted(rows.indptr, wrong[0], "right")) - 1
         column = int(rows.indices[wrong[0]])
     else:

@@ -14,7 +14,7 @@ import numpy as np
 from taut._compile import Integers, LabelMatrix, Labels, Vector, by_reference
 from taut.memory import check_memory
 from taut.structures.graphs.arrays import GraphArrays
-from taut.structures.graphs.rows import squared_norms
+from taut.structures.rows import squared_norms
 
 
 @by_reference

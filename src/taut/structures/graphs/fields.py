@@ -90,8 +90,8 @@ class DescribedGraphs(GraphFields):
         n_rows = int(nodes.row[:n_nodes].max(initial=-1)) + 1
         digest = hashlib.blake2b(digest_size=16)
         for value in (
-            *nodes.rows.arrays(n_rows),
-            *edges.rows.arrays(n_edges if edges.rows.n_features else 0),
+            *nodes.rows.of_first(n_rows),
+            *edges.rows.of_first(n_edges if edges.rows.n_features else 0),
             problem.pointer[: n + 1],
             edges.start[:n],
             edges.stop[:n],

@@ -5,9 +5,8 @@ and a kernel of arrays is compiled once for all solvers.
 """
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, add_scaled, push
-from taut.structures.features import dot
-from taut.structures.graphs.rows import add_row_to, combine_row, push_row
+from taut.accumulator import DENSE, add_scaled, dot, push
+from taut.structures.rows import add_row_to, combine_row, push_row
 
 # --- scores ----------------------------------------------------------------------------------
 

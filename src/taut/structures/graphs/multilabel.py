@@ -13,7 +13,7 @@ from taut.memory import check_memory
 from taut.structures.graphs.build import graph_problem
 from taut.structures.graphs.model import GraphModel
 from taut.structures.graphs.problem import GraphProblem
-from taut.structures.graphs.rows import as_rows
+from taut.structures.rows import as_rows
 
 
 def label_model(

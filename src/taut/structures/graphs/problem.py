@@ -227,7 +227,7 @@ class GraphProblem(DescribedGraphs):
 
     def new_delta(problem) -> Accumulator:
         nodes = problem.arrays.nodes
-        if not nodes.rows.is_sparse:
+        if nodes.rows.is_dense:
             return dense_accumulator(np.zeros(problem.dim))
         per_node = (nodes.rows.lengths()[nodes.row] + 1) * nodes.basis.size[nodes.type]
         touched = int(np.add.reduceat(per_node, problem.pointer[:-1]).max(initial=0))
