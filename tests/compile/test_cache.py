@@ -84,6 +84,36 @@ def test_several_processes_on_an_empty_cache_do_the_work_once(tmp_path):
     )
 
 
+HOLD = """
+import sys
+from pathlib import Path
+from taut._compile import cache
+with cache.locked(Path(sys.argv[1]), "0" * 40):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_nobody_waits_for_a_stopped_process_for_ever(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(cache, "TELLS_AFTER", 0.05)
+    monkeypatch.setattr(cache, "MOST_SECONDS", 0.2)
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], **pipes) as holder:
+        assert holder.stdout.readline() == b"locked\n"
+        with cache.locked(tmp_path, "1" * 40):  # another unit
+            assert not caplog.records
+        with cache.locked(tmp_path, "0" * 40):
+            said = [record.getMessage() for record in caplog.records]
+        assert said == [
+            "waiting for another process that compiles the same code",
+            "not waiting for the other process any longer",
+        ]
+        holder.stdin.close()
+        holder.wait()
+        with cache.locked(tmp_path, "0" * 40):
+            assert len(caplog.records) == 2
+
+
 DAMAGES = {
     "empty": lambda content: b"",
     "one byte": lambda content: content[:1],

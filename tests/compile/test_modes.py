@@ -85,3 +85,33 @@ def test_everything_runs_interpreted():
 def test_kernels_compute_the_same_in_every_mode(name):
     """``make test-numba`` tests much more of plain numba, which compiles for minutes."""
     assert answer(FEW, **{name: "1"}) == answer(FEW)
+
+
+SCRIPT = """
+import numpy as np
+from typing import NamedTuple
+from joblib import Parallel, delayed
+from taut._compile import Vector, both_modes, by_reference, compiled
+
+@by_reference
+class Numbers(NamedTuple):
+    a: Vector
+
+@both_modes
+def twice(x):
+    return 2 * x
+
+@compiled
+def total(numbers):
+    return twice(numbers.a[0])
+
+def work(k):
+    return total(Numbers(np.full(1, float(k))))
+
+print(Parallel(n_jobs=2)(delayed(work)(k) for k in (2, 3)))
+"""
+
+
+def test_kernels_of_a_script_reach_other_processes(tmp_path):
+    """joblib sends what a script defines as source."""
+    assert answer(SCRIPT) == "[4.0, 6.0]\n"

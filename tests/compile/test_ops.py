@@ -315,3 +315,15 @@ def test_a_named_tuple_made_within_a_kernel_is_read_as_it_was_made():
 def test_a_named_tuple_made_of_other_types_is_refused():
     with pytest.raises(Exception, match=r"Scratch\.factor is made of .*float32"):
         summed(1, np.zeros(2, np.float32))
+
+
+def test_scratch_memory_of_another_class_than_promised_is_refused():
+    @by_reference
+    class Wrong(NamedTuple):
+        numbers: Vector
+
+        def new_work(problem) -> Scratch:
+            return problem
+
+    with pytest.raises(TypeError, match=r"new_work returned a Wrong, .* promises a Scratch"):
+        Wrong(np.zeros(1)).new_work()

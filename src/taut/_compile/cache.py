@@ -8,6 +8,7 @@ the first, by a lock that the system releases when a process ends, however it en
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -27,6 +28,8 @@ SUFFIX = ".unit"
 NAME = re.compile(r"[0-9a-f]{40}\.unit")
 # What was not used for so long is deleted, and the oldest of what is left beyond so many bytes.
 MOST_DAYS, MOST_BYTES = 60, 256 * 2**20
+# After so long a process says that it waits for another one, and then goes on without it.
+TELLS_AFTER, MOST_SECONDS = 5.0, 120.0
 used: dict[str, bool] = {}  # units of this process, and whether they had to be compiled
 
 
@@ -123,29 +126,44 @@ def write(path: Path, what: str, code: bytes, uses: dict[str, int]) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path, name: str) -> Iterator[None]:
-    """One process at a time for each name; without a lock where there is none to be had."""
+    """One process at a time for each name; without a lock where there is none to be had.
+
+    A process that was stopped keeps its lock: nobody waits for ever.
+    """
     try:
         file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b")
     except OSError:
         yield
         return
     with file:
-        _lock(file, int(name[:8], 16))
+        start, told = time.monotonic(), False
+        while not _lock(file, int(name[:8], 16)):
+            waited = time.monotonic() - start
+            if waited > MOST_SECONDS:
+                log.warning("not waiting for the other process any longer")
+                break
+            if waited > TELLS_AFTER and not told:
+                log.warning("waiting for another process that compiles the same code")
+                told = True
+            time.sleep(0.02)
         yield
 
 
-def _lock(file: BinaryIO, place: int) -> None:
-    """Lock one byte of the file; closing the file unlocks it."""
-    with contextlib.suppress(OSError):
+def _lock(file: BinaryIO, place: int) -> bool:
+    """Lock one byte of the file, if nobody else has; closing the file unlocks it."""
+    try:
         if sys.platform == "win32":
             import msvcrt
 
             file.seek(place)
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)  # else there are no locks here
+    return True
 
 
 def is_empty() -> bool:

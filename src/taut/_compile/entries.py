@@ -41,6 +41,8 @@ class Entry(CPUDispatcher):
         return list(code.co_varnames[: code.co_argcount])
 
     def __reduce__(self) -> tuple:
+        if self.py_func.__module__ == "__main__":  # unknown to other processes: the source itself
+            return functools.partial(Entry, **self.options), (self.py_func,)
         return _found, (self.py_func.__module__, self.py_func.__qualname__)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

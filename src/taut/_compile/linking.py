@@ -112,6 +112,11 @@ class Helper(CPUDispatcher):
             function, targetoptions={**OPTIONS, **options}, pipeline_class=HelperCompiler
         )
 
+        self.options = options
+
+    def __reduce__(self) -> tuple:
+        return functools.partial(Helper, **self.options), (self.py_func,)
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         if not _active:
             raise numba.TypingError(

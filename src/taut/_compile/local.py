@@ -9,7 +9,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from taut._compile.modes import INTERPRETED, PLAIN
-from taut._compile.records import Local, record_of
+from taut._compile.records import LocalRef, record_of
 
 
 def local(cls: Any) -> Callable:
@@ -34,7 +34,7 @@ def local(cls: Any) -> Callable:
                 is_number = field.dtype is None and isinstance(given, types.Number | types.Boolean)
                 if field.record is not None or not (given == field.kind or is_number):
                     raise TypeError(f"{field.name} is made of {given}, not of {field.kind}")
-            return signature(Local(cls), *(field.kind for field in fields))
+            return signature(LocalRef(cls), *(field.kind for field in fields))
 
     infer_global(make, types.Function(Make))
 

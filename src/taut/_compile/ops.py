@@ -21,11 +21,9 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from taut._compile import cache, linking, loading
-from taut._compile.records import OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of
+from taut._compile.records import MAKERS, OPAQUE, PROBLEM, Nothing, ProblemType, Ref, kind_of
 from taut._compile.references import word
 
-# Scratch memory is what these methods of a problem return; their annotation is its type.
-MAKERS = {"work": "new_work", "sums": "new_sums", "search": "new_rescaled_search"}
 MOST = 64  # functions in a table
 
 

@@ -5,6 +5,7 @@ known before there is any data.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, get_type_hints
 
 import numba
@@ -15,6 +16,9 @@ from numba.extending import register_model, typeof_impl
 
 from taut._compile.modes import INTERPRETED, PLAIN
 
+# Scratch memory is what these methods of a problem return; their annotation is its type.
+MAKERS = {"work": "new_work", "sums": "new_sums", "search": "new_rescaled_search"}
+OF_THE_CLASS = {"__doc__", "__module__", "__qualname__", *MAKERS.values()}
 NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
@@ -30,7 +34,7 @@ class Ref(types.Type):
         return self.instance_class
 
 
-class Local(Ref):
+class LocalRef(Ref):
     """Points to words that compiled code wrote itself (see :func:`taut._compile.local`)."""
 
     def __init__(self, cls: type):
@@ -51,7 +55,7 @@ class ProblemType(types.Type):
 
 
 OPAQUE, PROBLEM = OpaqueType("Opaque"), ProblemType("Problem")
-for _pointer in (Ref, Local, OpaqueType, ProblemType):
+for _pointer in (Ref, LocalRef, OpaqueType, ProblemType):
     register_model(_pointer)(models.OpaqueModel)
 
 
@@ -115,26 +119,51 @@ def kind_of(annotation: Any, name: str) -> Any:
     )
 
 
-def by_reference(cls: Any) -> Any:
-    """Mark a named tuple class that compiled code takes by reference.
+class ByReference:
+    """What :func:`by_reference` adds to a class of named tuples: memory for their words."""
 
-    The same class, but that a named tuple keeps what compiled code is handed of it.
-    """
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        typeof_impl.register(cls)(lambda value, context: Ref(type(value)))
+        for name in MAKERS.values():
+            if name in vars(cls):
+                setattr(cls, name, _checked(vars(cls)[name]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is a named tuple: use _replace({name}=...)")
+
+    def __getstate__(self) -> None:
+        """Words are not pickled."""
+
+
+def by_reference(cls: Any) -> Any:
+    """Mark a named tuple class that compiled code takes by reference."""
     if PLAIN or INTERPRETED:
         return cls
+    members = {name: value for name, value in vars(cls).items() if name in OF_THE_CLASS}
+    return type(cls.__name__, (ByReference, cls), members)
 
-    def forbid(self: Any, name: str, value: Any) -> None:
-        raise AttributeError(f"{cls.__name__} is a named tuple: make another by _replace({name}=…)")
 
-    members = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
-    members |= {"__setattr__": forbid, "__getstate__": lambda self: None}
-    kept = type(cls.__name__, (cls,), members)
+def _checked(make: Callable) -> Callable:
+    """Compiled code follows what the annotation says is returned."""
 
-    @typeof_impl.register(kept)
-    def typeof(value: Any, context: Any) -> Ref:
-        return Ref(type(value))
+    @functools.wraps(make)
+    def checked(problem: Any) -> Any:
+        made, promised = make(problem), _promised(make)
+        if promised and type(made) is not promised:
+            raise TypeError(
+                f"{make.__qualname__} returned a {type(made).__name__}, where its annotation "
+                f"promises a {promised.__name__}"
+            )
+        return made
 
-    return kept
+    return checked
+
+
+@functools.cache
+def _promised(make: Callable) -> type | None:
+    return get_type_hints(make).get("return")
 
 
 @by_reference

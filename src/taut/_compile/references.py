@@ -37,7 +37,7 @@ from taut._compile.records import (
     OPAQUE,
     PROBLEM,
     Field,
-    Local,
+    LocalRef,
     OpaqueType,
     ProblemType,
     Record,
@@ -180,14 +180,14 @@ class _Fields(AttributeTemplate):
 
     def generic_resolve(self, ref: Ref, name: str) -> Any:
         field = record_of(ref.instance_class).by_name.get(name)
-        if field is not None and field.record is not None and isinstance(ref, Local):
-            return Local(field.kind.instance_class)
+        if field is not None and field.record is not None and isinstance(ref, LocalRef):
+            return LocalRef(field.kind.instance_class)
         return field and field.kind
 
 
 @lower_getattr_generic(Ref)
 def _read(context: Any, builder: Any, ref: Ref, pointer: Any, name: str) -> Any:
-    field, fixed = record_of(ref.instance_class).by_name[name], not isinstance(ref, Local)
+    field, fixed = record_of(ref.instance_class).by_name[name], not isinstance(ref, LocalRef)
     if field.record is not None:
         words = builder.bitcast(pointer, ir.IntType(64).as_pointer())
         return builder.bitcast(cgutils.gep_inbounds(builder, words, field.at), cgutils.voidptr_t)
