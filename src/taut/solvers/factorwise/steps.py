@@ -165,7 +165,7 @@ def swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, 
     n_u = messages.size - n_v
     size = combine_two_cells(edges, number, k, other, k_from, other_from, c)
     per_rho = 1.0 / state.total[RHO]
-    differ = (k != k_from) + (other != other_from)
+    differ = int(k != k_from) + int(other != other_from)  # truths of NumPy do not add up
     gain, most = theta[best] - theta[worst], mu[worst]
     curvature = norm * squares(c[:size]) + 2.0 * differ * per_rho + 4.0 * rules.temperature
     step = exact_step(gain, curvature, most)
