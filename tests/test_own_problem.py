@@ -137,6 +137,6 @@ def test_a_new_process_compiles_only_the_foreign_class_itself():
         )
         assert done.stderr == ""
     assert ast.literal_eval(done.stdout) == [
-        f"ordinal.Ordinal {group}" for group in ("argmax", "learn", "scores")
+        f"ordinal.Ordinal {group}" for group in ("argmax", "labels", "learn", "scores")
     ]
     assert not any("ordinal" in what for what, _, _ in cache.entries())

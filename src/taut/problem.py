@@ -39,7 +39,7 @@ def weight(problem: Problem, i: int) -> float:
     """Importance of example i (its sample weight)."""
 
 
-@generic(group="learn")
+@generic(group="labels")
 def true_label(problem: Problem, i: int, y: Labels) -> None:
     """Write the true labelling into ``y``."""
 
@@ -49,7 +49,7 @@ def scores(problem: Problem, w: Vector, i: int, work: Opaque) -> None:
     """Prepare the scores of example i under weights w, without the loss."""
 
 
-@generic(group="learn")
+@generic(group="scores")
 def add_loss(problem: Problem, i: int, work: Opaque) -> None:
     """Add the loss to the prepared scores (margin rescaling)."""
 
@@ -119,7 +119,7 @@ def image_loss(problem: Problem, i: int, image: Vector) -> float:
     """Its average loss."""
 
 
-@generic(group="learn")
+@generic(group="labels")
 def label_value(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels) -> float:
     """Prepared score of labelling ``y`` minus the truth's."""
 
@@ -129,7 +129,7 @@ def block_value(problem: Problem, w: Vector, i: int, work: Opaque, mu: Vector) -
     """Prepared score averaged over mu_i, minus the truth's."""
 
 
-@generic(group="learn")
+@generic(group="labels")
 def label_loss(problem: Problem, i: int, y: Labels) -> float:
     """loss_i(y), zero at the truth."""
 
@@ -139,7 +139,7 @@ def begin_change(problem: Problem, i: int, mu: Vector, keep: float, work: Opaque
     """Prepare the change d = keep * mu_i of the dual block."""
 
 
-@generic(group="learn")
+@generic(group="labels")
 def add_corner(problem: Problem, i: int, y: Labels, amount: float, work: Opaque) -> None:
     """d += amount * e(y)."""
 
@@ -192,6 +192,6 @@ def finish_shifts(
     """
 
 
-@generic(group="learn")
+@generic(group="labels")
 def forget(problem: Problem, i: int, y: Labels) -> None:
     """The solver keeps no copy of labelling ``y`` any more."""

@@ -356,6 +356,48 @@ def test_int_cuts_off():
         assert same(whole, a) == int(a)
 
 
+@compiled
+def of_two(a, b, out):
+    out[0], out[1], out[2] = a + b, a - b, a * b
+    out[3] = a / b if b != 0 else -1.0
+    out[4], out[5], out[6] = a < b, a <= b, a > b
+    out[7], out[8], out[9] = a >= b, a == b, a != b
+    total = 0
+    total += a
+    total -= b
+    total *= a
+    out[10] = total
+    out[11] = a // b if b != 0 else -1.0
+    out[12] = a % b if b != 0 else -1.0
+    return out[10]
+
+
+@compiled
+def either(a, b, n):
+    """Variables that are an integer here and a float there."""
+    x = 0
+    for i in range(n):
+        x = a[i] if i < 2 else b[i]
+        x = x + 1
+    y = int(b[0]) if n > 1 else b[0]
+    z = max(a[0], 0) if n > 1 else max(b[0], 0)
+    return x + 10 * y + 100 * z
+
+
+def test_arithmetic():
+    numbers = (3, -2, 0, 2.5, -0.0, np.inf, np.nan, np.int32(7), np.float32(0.1), True)
+    with np.errstate(all="ignore"):
+        for a in numbers:
+            for b in numbers:
+                x, y = (float(v) if isinstance(v, np.float32 | bool) else v for v in (a, b))
+                same(of_two, x, y, np.zeros(13))
+
+
+def test_variables_of_two_types():
+    for n in range(1, 5):
+        same(either, np.arange(4), np.arange(4) + 0.75, n)
+
+
 # --- that it is short -----------------------------------------------------------------------------
 
 

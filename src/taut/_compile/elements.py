@@ -72,7 +72,8 @@ class Array:
         if isinstance(resty, types.Array):
             rest = self.shape[-resty.ndim :]
             return array_value(self.context, self.builder, resty, place, rest)
-        return self.context.unpack_value(self.builder, resty, place)
+        value = self.context.unpack_value(self.builder, self.kind.dtype, place)
+        return self.context.cast(self.builder, value, self.kind.dtype, resty)
 
     def place(self, kind: Any, index: Any, whole: bool = False) -> Any:
         """Where an element, or unless ``whole`` a row, begins; None if that is not handled."""

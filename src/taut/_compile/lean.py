@@ -1,4 +1,4 @@
-"""What kernels do most, in few instructions: variables, loops, and calls of a few functions.
+"""What kernels do most, in few instructions: variables, loops, arithmetic, a few functions.
 
 numba's own translation of ``a[i]`` is 30 instructions, of ``a[i:j]`` 150 and of a loop 100: it is
 made for every layout, for reference counting and for debuggers. Arrays here are contiguous and
@@ -8,6 +8,7 @@ meaning is the same: a negative index counts from the end, a slice ends where it
 Arrays are in :mod:`taut._compile.elements`.
 """
 
+import operator
 from typing import Any
 
 from llvmlite import ir
@@ -16,6 +17,18 @@ from numba.core.typing import signature
 
 from taut._compile import elements
 from taut._compile.elements import part
+
+# Builders of numbers, for integers and for floats; comparisons by their sign.
+ARITHMETIC = {
+    operator.add: ("add", "fadd"),
+    operator.sub: ("sub", "fsub"),
+    operator.mul: ("mul", "fmul"),
+    operator.truediv: (None, "fdiv"),
+}
+COMPARISONS = {
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
+    operator.ne: "!=",
+}  # fmt: skip
 
 
 def result(context: Any, function: Any, arguments: Any) -> Any:
@@ -72,6 +85,10 @@ class Lower(lowering.Lower):
             lowered = part(self.builder, self.loadvar(expr.value.name), 0)
         elif expr.op == "pair_second":
             lowered = part(self.builder, self.loadvar(expr.value.name), 1)
+        elif expr.op == "binop":
+            lowered = self._arithmetic(resty, expr, expr.fn)
+        elif expr.op == "inplace_binop":
+            lowered = self._arithmetic(resty, expr, expr.immutable_fn)
         return super().lower_expr(resty, expr) if lowered is None else lowered
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
@@ -99,6 +116,28 @@ class Lower(lowering.Lower):
         if not elements.handled(kind):
             return None
         return elements.Array(self.context, self.builder, kind, self.loadvar(variable.name))
+
+    def _arithmetic(self, resty: Any, expr: Any, function: Any) -> Any:
+        """Of two numbers that are both made int64 or both made float64."""
+        call = self.fndesc.calltypes[expr]
+        kind, *others = call.args
+        if others != [kind] or kind not in (types.int64, types.float64):
+            return None
+        if call.return_type != resty:
+            return None
+        is_float = kind == types.float64
+        if function in COMPARISONS:
+            sign = COMPARISONS[function]
+            one, other = self._cast(expr.lhs, kind), self._cast(expr.rhs, kind)
+            if not is_float:
+                return self.builder.icmp_signed(sign, one, other)
+            # What is not a number differs from everything.
+            compare = self.builder.fcmp_unordered if sign == "!=" else self.builder.fcmp_ordered
+            return compare(sign, one, other)
+        name = ARITHMETIC.get(function, (None, None))[is_float]
+        if name is None:
+            return None
+        return getattr(self.builder, name)(self._cast(expr.lhs, kind), self._cast(expr.rhs, kind))
 
     # --- loops over a range -----------------------------------------------------------------------
 
@@ -139,7 +178,8 @@ class Lower(lowering.Lower):
         elif known in (max, min) and len(expr.args) > 1:
             lowered = self._extreme(resty, expr, ">" if known is max else "<")
         elif known is int and len(expr.args) == 1:
-            lowered = self._cast(expr.args[0], resty)
+            lowered = self._cast(expr.args[0], types.int64)
+            lowered = self.context.cast(self.builder, lowered, types.int64, resty)
         elif isinstance(function, types.BoundFunction) and elements.handled(function.this):
             value = self.loadvar(expr.func.name)
             array = elements.Array(self.context, self.builder, function.this, value)
