@@ -1,5 +1,10 @@
 """What taut translates itself, instead of numba, means what it means in Python."""
 
+import math
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -396,6 +401,95 @@ def test_arithmetic():
 def test_variables_of_two_types():
     for n in range(1, 5):
         same(either, np.arange(4), np.arange(4) + 0.75, n)
+
+
+# --- what only looks like it ----------------------------------------------------------------------
+
+
+@both_modes
+def one_more(a, b):
+    return slice(a, b + 1)
+
+
+@both_modes
+def up_to_and_with(a, b):
+    return range(a, b + 1)
+
+
+@compiled
+def through_functions(x, a, b):
+    total = weighed(x[one_more(a, b)])
+    for i in up_to_and_with(a, b):
+        total += 100 * i
+    return total
+
+
+@compiled
+def of_tuples(a, b):
+    bounds = (a, b)
+    total = 10 * max(*bounds) + min(*bounds, 2)
+    for i in range(*bounds):
+        total += 100 * i
+    return total
+
+
+@compiled
+def of_numbas_own(a, b):
+    return math.gcd(a, b) + 100 * (2.0 in range(a))
+
+
+@compiled
+def unsigned(start, stop):
+    count = 0
+    for _ in range(start, stop):
+        count += 1
+    return count
+
+
+@compiled
+def as_large_as(a, k):
+    return a.reshape(k).size + 100 * a.reshape((k, 2)).shape[0] + 1000 * a.reshape(2, k).shape[1]
+
+
+@compiled
+def everything(a):
+    return a[()].size
+
+
+def test_functions_that_return_a_range_or_a_slice():
+    same(through_functions, np.arange(10.0), 0, 3)
+
+
+def test_arguments_in_tuples():
+    same(of_tuples, 1, 5)
+
+
+def test_functions_of_numba_keep_their_own():
+    same(of_numbas_own, 12, 18)
+
+
+def test_other_ranges_and_shapes():
+    assert unsigned(np.uint64(2**63 - 2), np.uint64(2**63 + 2)) == 4
+    assert as_large_as(np.zeros((3, 4)), -1) == 12 + 600 + 6000
+    same(everything, np.zeros((2, 3)))
+
+
+def test_truths_have_a_maximum():
+    for a in (True, False):
+        for b in (True, False, 2):
+            same(greatest, a, b)
+
+
+@pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba does it")
+@pytest.mark.parametrize("setting", ["NUMBA_DEBUGINFO", "NUMBA_BOUNDSCHECK"])
+def test_settings_of_numba(setting, tmp_path):
+    script = (
+        "import numpy as np; from taut.accumulator import add_scaled, dot; x = np.arange(5.0); "
+        "add_scaled(x, 2.0, x); print(dot(x, x))"
+    )
+    environment = {**os.environ, setting: "1", "TAUT_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True)
+    assert (done.stdout, done.stderr) == (b"270.0\n", b"")
 
 
 # --- that it is short -----------------------------------------------------------------------------

@@ -100,6 +100,7 @@ def test_kernels_compute_the_same_in_every_mode(name):
 
 
 SCRIPT = """
+import pickle
 import numpy as np
 from typing import NamedTuple
 from joblib import Parallel, delayed
@@ -121,9 +122,10 @@ def work(k):
     return total(Numbers(np.full(1, float(k))))
 
 print(Parallel(n_jobs=2)(delayed(work)(k) for k in (2, 3)))
+print(pickle.loads(pickle.dumps(total))(Numbers(np.ones(1))))
 """
 
 
 def test_kernels_of_a_script_reach_other_processes(tmp_path):
     """joblib sends what a script defines as source."""
-    assert answer(SCRIPT) == "[4.0, 6.0]\n"
+    assert answer(SCRIPT) == "[4.0, 6.0]\n2.0\n"

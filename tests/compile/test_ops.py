@@ -327,3 +327,39 @@ def test_scratch_memory_of_another_class_than_promised_is_refused():
 
     with pytest.raises(TypeError, match=r"new_work returned a Wrong, .* promises a Scratch"):
         Wrong(np.zeros(1)).new_work()
+
+
+def test_a_class_that_is_defined_again_has_its_own_functions():
+    """As when the cell of a notebook is run again, or in two modules."""
+
+    def define(factor):
+        @by_reference
+        class Again(NamedTuple):
+            numbers: Vector
+
+            def value_of(problem, i, work):
+                return factor * problem.numbers[i]
+
+            def fill(problem, out):
+                out[0] = factor
+
+            def new_work(problem) -> Scratch:
+                return Scratch(np.zeros(1))
+
+        return Again(np.ones(2))
+
+    for factor in (2.0, 3.0, 5.0):
+        problem = define(factor)
+        assert total(problem, 2, problem.new_work()) == 2 * factor + 0.5
+
+
+def test_a_class_that_is_not_marked_is_named_with_the_remedy():
+    class Unmarked(NamedTuple):
+        numbers: Vector
+
+    @compiled
+    def nothing(problem: Problem, n):
+        return n
+
+    with pytest.raises(TypeError, match="Unmarked is not marked by_reference: write"):
+        nothing(Unmarked(np.ones(2)), 2)

@@ -21,12 +21,13 @@ from decomposition_reference import (
     random_problem,
     simplicial,
 )
+from graph_reference import complete, graph_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from taut_reference import chain_pair
 
-from taut.solvers import BCFW, FrankWolfe, Simplicial, Status, solve
+from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, solve
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
 from taut.structures import slack_rescaled
@@ -558,6 +559,27 @@ def test_a_python_model_can_be_resumed(tmp_path):
         python_problem(listed), Simplicial(limit=2), max_passes=6, resume=True, **saving
     )
     np.testing.assert_array_equal(resumed.w, whole.w)
+
+
+RESUMED = {
+    "constrained": lambda: chain_pair([3, 4, 2, 4, 3], 3, constrained=True, seed=7)[0],
+    "with a memory": lambda: graph_pair(
+        [complete(4), complete(5), complete(4)], states=(3,), inference="message-passing",
+        relaxed=True, seed=3,
+    )[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", RESUMED)
+@pytest.mark.parametrize("solver", [Simplicial(), CuttingPlane(), CuttingPlane(slacks="one")])
+def test_a_run_that_came_to_its_end_goes_on_as_if_it_had_not(tmp_path, which, solver):
+    """Its checkpoint is made right after a certificate, whose oracle pass is then used."""
+    saving = dict(checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
+    whole = solve(RESUMED[which](), solver, C=5.0, max_passes=5, tol=0.0)
+    solve(RESUMED[which](), solver, C=5.0, max_passes=2, tol=0.0, **saving)
+    resumed = solve(RESUMED[which](), solver, C=5.0, max_passes=5, tol=0.0, resume=True, **saving)
+    np.testing.assert_array_equal(resumed.w, whole.w)
+    assert (resumed.primal, resumed.dual) == (whole.primal, whole.dual)
 
 
 def test_a_checkpoint_of_another_penalty_is_refused(tmp_path):

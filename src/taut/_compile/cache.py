@@ -128,7 +128,8 @@ def write(path: Path, what: str, code: bytes, uses: dict[str, int]) -> None:
 def locked(folder: Path, name: str) -> Iterator[None]:
     """One process at a time for each name; without a lock where there is none to be had.
 
-    A process that was stopped keeps its lock: nobody waits for ever.
+    A process that was stopped keeps its lock: nobody waits for ever. Closing the file drops all
+    locks of the process, so one must not be taken within another; numba's own lock sees to that.
     """
     try:
         file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b")

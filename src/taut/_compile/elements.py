@@ -80,7 +80,7 @@ class Array:
         several = isinstance(kind, types.BaseTuple)
         kinds = list(kind) if several else [kind]
         fits = len(kinds) == self.kind.ndim if whole else len(kinds) <= self.kind.ndim
-        if not fits or not all(isinstance(each, types.Integer) for each in kinds):
+        if not kinds or not fits or not all(isinstance(each, types.Integer) for each in kinds):
             return None
         indices = [part(self.builder, index, d) for d in range(len(kinds))] if several else [index]
         offset = None
@@ -140,15 +140,24 @@ class Array:
         return array_value(self.context, self.builder, resty, data, [length])
 
     def reshape(self, resty: Any, given: list[tuple[Any, Any]]) -> Any:
-        """The same memory in another shape, or in one dimension; of the same size, unchecked."""
+        """The same memory in another shape. That it is of the same size is not checked."""
         if not handled(resty):
             return None
         if len(given) == 1 and isinstance(given[0][0], types.BaseTuple):
             kind, value = given[0]
             given = [(each, part(self.builder, value, d)) for d, each in enumerate(kind)]
         shape = [self.context.cast(self.builder, v, kind, types.intp) for kind, v in given]
-        if any(isinstance(each, ir.Constant) and each.constant < 0 for each in shape):
-            if len(shape) > 1:
-                return None
-            shape = [functools.reduce(self.builder.mul, self.shape)]
+        shape = [self._extent(shape, d) for d in range(len(shape))]
         return array_value(self.context, self.builder, resty, self.data, shape)
+
+    def _extent(self, shape: list[Any], d: int) -> Any:
+        """One that is -1 follows from the others."""
+        given = shape[d]
+        if isinstance(given, ir.Constant) and given.constant >= 0:
+            return given
+        one = given.type(1)
+        rest = functools.reduce(self._times, shape[:d] + shape[d + 1 :], one)
+        whole = functools.reduce(self._times, self.shape)
+        rest = self.builder.select(self.builder.icmp_signed(">", rest, one), rest, one)
+        negative = self.builder.icmp_signed("<", given, given.type(0))
+        return self.builder.select(negative, self.builder.sdiv(whole, rest), given)

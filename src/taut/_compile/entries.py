@@ -12,7 +12,7 @@ import sys
 from typing import Any, get_type_hints
 
 from numba import _dynfunc
-from numba.core import lowering
+from numba.core import lowering, serialize
 from numba.core.registry import CPUDispatcher
 
 from taut._compile import cache, linking
@@ -41,8 +41,8 @@ class Entry(CPUDispatcher):
         return list(code.co_varnames[: code.co_argcount])
 
     def __reduce__(self) -> tuple:
-        if self.py_func.__module__ == "__main__":  # unknown to other processes: the source itself
-            return functools.partial(Entry, **self.options), (self.py_func,)
+        if self.py_func.__module__ == "__main__":  # unknown to other processes: the code itself
+            return _rebuilt, (serialize.dumps(self.py_func), self.options)
         return _found, (self.py_func.__module__, self.py_func.__qualname__)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -56,7 +56,8 @@ class Entry(CPUDispatcher):
         pairs = list(zip(given, self.hidden, strict=True))
         kinds = tuple(hidden or linking.plain(kind) for kind, hidden in pairs)
         where = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
-        text = f"{where}{kinds} {self.options}"
+        options = [sorted(o) if isinstance(o, set) else o for o in self.options.values()]
+        text = f"{where}{kinds} {options}"
         with linking.compiling():
             if kinds not in self.units:
                 modules = {self.py_func.__module__, *modules_of(kinds)}
@@ -90,6 +91,10 @@ class Entry(CPUDispatcher):
         return _dynfunc.make_function(
             module, name, self.py_func.__doc__ or "", unit.function("call"), environment, (unit,)
         )
+
+
+def _rebuilt(function: bytes, options: dict[str, Any]) -> Any:
+    return Entry(serialize.loads(function), **options)
 
 
 def _found(module: str, name: str) -> Any:

@@ -32,7 +32,11 @@ COMPARISONS = {
 
 
 def result(context: Any, function: Any, arguments: Any) -> Any:
-    """The signature of a call that :class:`Lower` translates; None if numba does."""
+    """The signature of a call that :class:`Lower` translates; None if numba does, as in functions
+    of its own."""
+    callers = context.callstack._stack
+    if callers and callers[-1].func_id.modname.partition(".")[0] == "numba":
+        return None
     known = getattr(function, "typing_key", None)
     if known in (max, min) and len(arguments) > 1:
         if all(isinstance(each, types.Number) for each in arguments):
@@ -44,6 +48,8 @@ def result(context: Any, function: Any, arguments: Any) -> Any:
 
 class Lower(lowering.Lower):
     """numba's translation of a function, but for what is done here."""
+
+    _disable_sroa_like_opt = False  # a setting for debuggers
 
     def lower(self) -> None:
         self.loops: dict[int, Any] = {}  # by the expression that begins one
@@ -113,7 +119,7 @@ class Lower(lowering.Lower):
 
     def _array(self, variable: Any) -> Any:
         kind = self.typeof(variable.name)
-        if not elements.handled(kind):
+        if self.context.enable_boundscheck or not elements.handled(kind):
             return None
         return elements.Array(self.context, self.builder, kind, self.loadvar(variable.name))
 
@@ -146,7 +152,8 @@ class Lower(lowering.Lower):
             return None
         state = self.loadvar(expr.value.name)
         start, stop, step = (part(self.builder, state, at) for at in range(3))
-        if not isinstance(step, ir.Constant) or abs(step.constant) != 1:
+        signed = self.typeof(expr.value.name).dtype.signed
+        if not signed or not isinstance(step, ir.Constant) or abs(step.constant) != 1:
             return None
         place = cgutils.alloca_once(self.builder, start.type)
         self.builder.store(start, place)
@@ -171,24 +178,29 @@ class Lower(lowering.Lower):
     def lower_call(self, resty: Any, expr: Any) -> Any:
         function, lowered = self.typeof(expr.func.name), None
         known = getattr(function, "typing_key", None)
-        if isinstance(resty, types.RangeType):
-            lowered = self._structure(resty, self._range(resty.dtype, expr.args))
-        elif isinstance(resty, types.SliceType) and not resty.has_step and len(expr.args) == 2:
-            lowered = self._structure(resty, self._slice(expr.args))
-        elif known in (max, min) and len(expr.args) > 1:
+        if known in (max, min) and isinstance(resty, types.Number):
             lowered = self._extreme(resty, expr, ">" if known is max else "<")
-        elif known is int and len(expr.args) == 1:
-            lowered = self._cast(expr.args[0], types.int64)
-            lowered = self.context.cast(self.builder, lowered, types.int64, resty)
-        elif isinstance(function, types.BoundFunction) and elements.handled(function.this):
-            value = self.loadvar(expr.func.name)
-            array = elements.Array(self.context, self.builder, function.this, value)
-            if known == "array.view":
-                lowered = array.view(resty)
-            elif known == "array.reshape":
-                given = [(self.typeof(each.name), self.loadvar(each.name)) for each in expr.args]
-                lowered = array.reshape(resty, given)
+        elif expr.vararg is None and not expr.kws:
+            if known is range:
+                lowered = self._structure(resty, self._range(resty.dtype, expr.args))
+            elif known is slice and not resty.has_step and len(expr.args) == 2:
+                lowered = self._structure(resty, self._slice(expr.args))
+            elif known is int and len(expr.args) == 1:
+                lowered = self._cast(expr.args[0], types.int64)
+                lowered = self.context.cast(self.builder, lowered, types.int64, resty)
+            elif isinstance(function, types.BoundFunction) and elements.handled(function.this):
+                lowered = self._method(resty, expr, function)
         return super().lower_call(resty, expr) if lowered is None else lowered
+
+    def _method(self, resty: Any, expr: Any, function: Any) -> Any:
+        value = self.loadvar(expr.func.name)
+        array = elements.Array(self.context, self.builder, function.this, value)
+        if function.typing_key == "array.view":
+            return array.view(resty)
+        if function.typing_key == "array.reshape":
+            given = [(self.typeof(each.name), self.loadvar(each.name)) for each in expr.args]
+            return array.reshape(resty, given)
+        return None
 
     def _range(self, kind: Any, arguments: Any) -> Any:
         """Start, stop and step."""
@@ -212,7 +224,13 @@ class Lower(lowering.Lower):
 
     def _extreme(self, resty: Any, expr: Any, sign: str) -> Any:
         """As in Python, a later argument replaces the best one so far if it is better."""
-        best, *others = (self._cast(each, resty) for each in expr.args)
+        given = [(self.typeof(each.name), self.loadvar(each.name)) for each in expr.args]
+        if expr.vararg is not None:
+            kinds, value = self.typeof(expr.vararg.name), self.loadvar(expr.vararg.name)
+            given += [(kind, part(self.builder, value, d)) for d, kind in enumerate(kinds)]
+        if len(given) == 1:
+            return None
+        best, *others = (self.context.cast(self.builder, v, kind, resty) for kind, v in given)
         compare = (
             self.builder.fcmp_ordered if isinstance(resty, types.Float)
             else self.builder.icmp_signed if resty.signed

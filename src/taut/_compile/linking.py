@@ -163,10 +163,12 @@ def _remembered(resolve: Any, function: Any, args: Any, kws: Any) -> Any:
     and kernels add, compare and index thousands of times."""
     if kws or not isinstance(function, types.Function):
         return resolve(function, args, kws)
+    own = lean.result(cpu_target.typing_context, function, args)
+    if own is not None:
+        return own
     key = function, tuple(args)
     if key not in _RESULTS:
-        found = lean.result(cpu_target.typing_context, function, args)
-        found = found or resolve(function, args, kws)
+        found = resolve(function, args, kws)
         if found is None:
             return None
         _RESULTS[key] = found
@@ -236,7 +238,14 @@ def _closure(library: Any) -> Iterator[Any]:
 
 def target() -> str:
     """What machine code depends on besides its source."""
-    settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML")
+    settings = (
+        "DEBUGINFO_DEFAULT",
+        "OPT",
+        "LOOP_VECTORIZE",
+        "SLP_VECTORIZE",
+        "BOUNDSCHECK",
+        "USING_SVML",
+    )
     versions = numba.__version__, llvmlite.__version__, np.__version__
     processor = cpu_target.target_context.codegen().magic_tuple()
     return repr((versions, processor, [getattr(numba.config, name, None) for name in settings]))

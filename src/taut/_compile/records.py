@@ -5,6 +5,7 @@ known before there is any data.
 """
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_type_hints
 
@@ -18,7 +19,7 @@ from taut._compile.modes import INTERPRETED, PLAIN
 
 # Scratch memory is what these methods of a problem return; their annotation is its type.
 MAKERS = {"work": "new_work", "sums": "new_sums", "search": "new_rescaled_search"}
-OF_THE_CLASS = {"__doc__", "__module__", "__qualname__", *MAKERS.values()}
+OF_THE_CLASS = {"__annotations__", "__doc__", "__module__", "__qualname__"}
 NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
@@ -84,8 +85,9 @@ class Record:
     def __init__(self, cls: type):
         hints, size = get_type_hints(cls, include_extras=True), 0
         self.fields: list[Field] = []
+        owner = cls.__qualname__.rpartition(".")[2]
         for name in cls._fields:
-            self.fields.append(Field(cls.__name__, name, hints[name], size))
+            self.fields.append(Field(owner, name, hints[name], size))
             size += self.fields[-1].size
         self.cls, self.size = cls, size
         self.by_name = dict(zip(cls._fields, self.fields, strict=True))
@@ -119,16 +121,24 @@ def kind_of(annotation: Any, name: str) -> Any:
     )
 
 
+_DEFINED: Counter[str] = Counter()
+
+
 class ByReference:
     """What :func:`by_reference` adds to a class of named tuples: memory for their words."""
 
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
+        # numba takes named tuples of the same name and types for the same: a class that is defined
+        # again, as in a notebook, or in another module, gets a name of its own.
+        _DEFINED[cls.__name__] += 1
+        if _DEFINED[cls.__name__] > 1:
+            cls.__name__ += f"_{_DEFINED[cls.__name__]}"
         typeof_impl.register(cls)(lambda value, context: Ref(type(value)))
         for name in MAKERS.values():
-            if name in vars(cls):
-                setattr(cls, name, _checked(vars(cls)[name]))
+            if hasattr(cls, name):
+                setattr(cls, name, _checked(getattr(cls, name)))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is a named tuple: use _replace({name}=...)")

@@ -108,7 +108,13 @@ def table_of(cls: type) -> Any:
 
 def words_of(value: Any, kind: Any = Words) -> Any:
     """Written once for each named tuple; it owns them, and nothing else does."""
-    kept = vars(value)
+    try:
+        kept = vars(value)
+    except TypeError:
+        raise TypeError(
+            f"{type(value).__name__} is not marked by_reference: write @by_reference above its "
+            "class, a named tuple of arrays and numbers"
+        ) from None
     return kept.get(kind) or kept.setdefault(kind, kind(value))  # of threads the first wins
 
 
@@ -125,10 +131,8 @@ def write(values: Any, record: Record, out: list[int], inside: list[tuple[Any, A
         elif field.record is not None:
             write(value, field.record, out, inside)
         elif field.kind is OPAQUE or field.kind is PROBLEM:
-            if not isinstance(value, tuple) or not hasattr(value, "__dict__"):
-                raise TypeError(
-                    f"{field.name} must be a named tuple marked by_reference, not {value!r}"
-                )
+            if not hasattr(value, "_fields"):
+                raise TypeError(f"{field.name} must be a named tuple, not {value!r}")
             if field.kind is OPAQUE:
                 words = words_of(value)
                 inside += words.inside

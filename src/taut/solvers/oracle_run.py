@@ -7,6 +7,7 @@ import numpy as np
 
 from taut.solvers.any_run import AnyRun
 from taut.solvers.certificate import OraclePass
+from taut.solvers.resume import oracle_memory
 from taut.solvers.state import ORACLE_CALLS
 
 
@@ -43,8 +44,10 @@ class OracleRun(AnyRun):
         worst = self.problem.worst_losses()
         asked_oracle = worst is None or not self.problem.is_compiled
         if worst is None:
+            memory = oracle_memory(self.problem)
+            before = memory.copy()
             self.oracle.run(np.zeros(self.problem.dim), self.dual)
-            worst = self.oracle.best.copy()
+            worst, memory[...] = self.oracle.best.copy(), before
         if asked_oracle and cold:
             self.state.count[ORACLE_CALLS] += self.n
         return worst

@@ -223,4 +223,4 @@ class PairwiseArrays(NamedTuple):
 
 def without_nodes(features: Any) -> Features:
     """Features of no nodes, under the same layout of weights."""
-    return features._replace(rows=features.rows.none())
+    return features._replace(rows=features.rows.empty_like())

@@ -59,7 +59,7 @@ class Rows(NamedTuple):
             n_rows=rows.n_rows + others.n_rows,
         )
 
-    def none(rows) -> "Rows":
+    def empty_like(rows) -> "Rows":
         """No rows of the same kind; a view would keep all of the others in memory."""
         none = np.zeros((0, rows.n_features))
         return as_rows(none if rows.is_dense else sparse.csr_array(none))

@@ -31,6 +31,7 @@ def saved_arrays(run: Any) -> dict[str, np.ndarray]:
         arrays |= dict(flattened(run.cache.corners, frozenset(), "cache."))
         arrays["time"] = np.array([run.cache.time])
     arrays["memory"] = oracle_memory(run.problem)
+    arrays["memory_before"] = run.memory_before
     arrays["fresh"] = np.array([run.oracle_is_fresh])
     return arrays
 
@@ -55,11 +56,8 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     _recertify(run, best, damaged)
     state.v[:] = stored  # now: certifying rebuilds it
     run.clip()
-    if arrays["fresh"][0]:  # the points that come next are those of the stored weights, to the bit
-        run.certify()
-        state.count[...], state.gaps[...] = arrays["count"], arrays["gaps"]
-        state.v[:] = stored
-        run.clip()
+    run.oracle_is_fresh = bool(arrays["fresh"][0])
+    run.memory_before = arrays["memory_before"]
     oracle_memory(run.problem)[...] = arrays["memory"]  # last, because certifying moves it
 
 

@@ -24,7 +24,7 @@ from taut.solvers.decomposition.state import DecompositionState
 from taut.solvers.decomposition.warm_start import continue_from
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
-from taut.solvers.resume import Damaged
+from taut.solvers.resume import Damaged, oracle_memory
 from taut.solvers.state import ORACLE_CALLS, lengths_of
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
@@ -65,6 +65,7 @@ class DecompositionRun(OracleRun):
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
         self.oracle_is_fresh = False
+        self.memory_before = oracle_memory(problem).copy()  # of the last certificate
         self.state = self._cold_state(bounds)
 
     def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
@@ -170,6 +171,7 @@ class DecompositionRun(OracleRun):
         state, points = self.state, self.state.points
         if self.at_a_time < self.n:
             self.rebuild()
+        self.memory_before = oracle_memory(self.problem).copy()
         self.oracle.run(state.w, self.truth)
         state.count[ORACLE_CALLS] += self.n
         w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
@@ -193,7 +195,9 @@ class DecompositionRun(OracleRun):
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
-        if self.oracle_is_fresh:  # a run taken up again, whose last certificate knew no losses
+        if self.oracle_is_fresh:  # a run taken up again: ask what its last certificate asked
+            oracle_memory(self.problem)[...] = self.memory_before
+            self.oracle.run(self.state.w, self.truth)
             self.wanted = self.improvable()
         return self.worst
 
