@@ -105,8 +105,8 @@ def test_nobody_waits_for_a_stopped_process_for_ever(tmp_path, monkeypatch, capl
         with cache.locked(tmp_path, "0" * 40):
             said = [record.getMessage() for record in caplog.records]
         assert said == [
-            "waiting for another process that compiles the same code",
-            "not waiting for the other process any longer",
+            "taut: waiting for another process that compiles the same code, for at most 0 seconds",
+            "taut: not waiting for the other process any longer",
         ]
         holder.stdin.close()
         holder.wait()

@@ -2,14 +2,16 @@
 
 import math
 import os
+import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
-from taut._compile import both_modes, compiled
+from taut._compile import Vector, both_modes, by_reference, compiled
 from taut._compile.modes import INTERPRETED, PLAIN
 
 if not PLAIN:
@@ -513,3 +515,49 @@ def test_it_is_short():
         )
     functions = made.library._final_module.functions
     assert sum(len(list(b.instructions)) for f in functions for b in f.blocks) < 100
+
+
+# --- what a kernel cannot do ----------------------------------------------------------------------
+
+
+@by_reference
+class Pair(NamedTuple):
+    a: Vector
+    b: float
+
+
+@both_modes
+def makes(p):
+    return Pair(p.a, 2.0)
+
+
+@both_modes
+def says(p):
+    print(p.b)
+    return p.b
+
+
+@both_modes
+def allocates(p):
+    return np.zeros(2)[0]
+
+
+@pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba translates all of it")
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (makes, "a function that local(Pair) made"),
+        (says, "NUMBA_DISABLE_JIT"),
+        (allocates, "zeros"),
+    ],
+)
+def test_what_a_kernel_cannot_do_is_said_with_the_place(mistake, said):
+    @compiled
+    def wrong(p):
+        return mistake(p)
+
+    with pytest.raises(Exception, match=re.escape(said)) as caught:
+        wrong(Pair(np.ones(2), 1.0))
+    notes = caught.value.__notes__
+    assert re.search(r"while taut compiled .*wrong, .*test_lean.py:\d+", notes[0])
+    assert len(notes) == 1 + (mistake is allocates)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from taut._compile import linking, loading, places, sources
+from taut._compile import loading, places, sources
 from taut._compile.places import log
 
 MAGIC = b"taut machine code 1\n"
@@ -29,7 +29,7 @@ NAME = re.compile(r"[0-9a-f]{40}\.unit")
 # What was not used for so long is deleted, and the oldest of what is left beyond so many bytes.
 MOST_DAYS, MOST_BYTES = 60, 256 * 2**20
 # After so long a process says that it waits for another one, and then goes on without it.
-TELLS_AFTER, MOST_SECONDS = 5.0, 120.0
+TELLS_AFTER, MOST_SECONDS = 5.0, 60.0
 used: dict[str, bool] = {}  # units of this process, and whether they had to be compiled
 
 
@@ -57,7 +57,7 @@ def unit(
         used[what] = True
         return Unit(*make())
     # Python's and NumPy's objects are part of the code's knowledge.
-    text = f"{MAGIC!r} {what} {source} {linking.target()} {sys.implementation.cache_tag}"
+    text = f"{MAGIC!r} {what} {source} {sources.target()} {sys.implementation.cache_tag}"
     name = hashlib.sha256(text.encode()).hexdigest()[:40] + SUFFIX
 
     def found(says: bool) -> Made | None:
@@ -96,7 +96,7 @@ def read(path: Path, says: bool = True) -> Made | None:
             return opened[1], opened[0]["uses"]
         refusal = "it is damaged"
     if says:
-        log.warning("compiling anew what is in %s: %s", path, refusal)
+        log.warning("taut: compiling anew what is in %s: %s", path, refusal)
     return None
 
 
@@ -141,10 +141,14 @@ def locked(folder: Path, name: str) -> Iterator[None]:
         while not _lock(file, int(name[:8], 16)):
             waited = time.monotonic() - start
             if waited > MOST_SECONDS:
-                log.warning("not waiting for the other process any longer")
+                log.warning("taut: not waiting for the other process any longer")
                 break
             if waited > TELLS_AFTER and not told:
-                log.warning("waiting for another process that compiles the same code")
+                log.warning(
+                    "taut: waiting for another process that compiles the same code, for at most "
+                    "%d seconds",
+                    MOST_SECONDS,
+                )
                 told = True
             time.sleep(0.02)
         yield

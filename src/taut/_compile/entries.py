@@ -77,7 +77,8 @@ class Entry(CPUDispatcher):
         return call
 
     def _compile(self, where: str, kinds: tuple) -> tuple[bytes, dict[str, int]]:
-        made = linking.translated(self.helper, kinds)
+        with linking.naming(self.py_func, where):
+            made = linking.translated(self.helper, kinds)
         if made.environment.consts:
             raise TypeError(f"{where} needs Python objects: {made.environment.consts}")
         return linking.linked(where, {"inner": made}, called_from_python="inner")

@@ -175,8 +175,18 @@ class Lower(lowering.Lower):
 
     # --- calls ------------------------------------------------------------------------------------
 
+    def lower_print(self, inst: Any) -> None:
+        raise NotImplementedError(
+            "a kernel cannot print: set NUMBA_DISABLE_JIT=1, and everything is interpreted"
+        )
+
     def lower_call(self, resty: Any, expr: Any) -> Any:
         function, lowered = self.typeof(expr.func.name), None
+        if isinstance(function, types.NamedTupleClass):
+            name = function.instance_class.__name__
+            raise NotImplementedError(
+                f"a kernel makes a {name} by a function that local({name}) made, not by the class"
+            )
         known = getattr(function, "typing_key", None)
         if known in (max, min) and isinstance(resty, types.Number):
             lowered = self._extreme(resty, expr, ">" if known is max else "<")

@@ -11,13 +11,12 @@ passes its pipeline has, how functions are called. ``TAUT_PLAIN_NUMBA=1`` does w
 
 import functools
 import gc
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite
 import numba
-import numpy as np
 from numba import _dynfunc
 from numba.core import codegen, compiler, compiler_machinery, typed_passes, types
 from numba.core.compiler_lock import global_compiler_lock
@@ -175,6 +174,19 @@ def _remembered(resolve: Any, function: Any, args: Any, kws: Any) -> Any:
     return _RESULTS[key]
 
 
+@contextmanager
+def naming(function: Any, name: str) -> Iterator[None]:
+    """An error says which function was being compiled, where it is, and what is often wrong."""
+    try:
+        yield
+    except Exception as error:
+        code = function.__code__
+        error.add_note(f"while taut compiled {name}, {code.co_filename}:{code.co_firstlineno}")
+        if re.search("NRT|built-in function (zeros|empty|ones|full|array)", str(error)):
+            error.add_note("a kernel allocates nothing: no new arrays, lists or strings")
+        raise
+
+
 def translated(function: Any, kinds: tuple, result: Any = None) -> Any:
     """numba's result for a helper of these argument types."""
     function.compile(kinds if result is None else numba.core.typing.signature(result, *kinds))
@@ -234,18 +246,3 @@ def _closure(library: Any) -> Iterator[Any]:
             yield part
             if isinstance(part, HelperLibrary):
                 stack.extend(part._linking_libraries)
-
-
-def target() -> str:
-    """What machine code depends on besides its source."""
-    settings = (
-        "DEBUGINFO_DEFAULT",
-        "OPT",
-        "LOOP_VECTORIZE",
-        "SLP_VECTORIZE",
-        "BOUNDSCHECK",
-        "USING_SVML",
-    )
-    versions = numba.__version__, llvmlite.__version__, np.__version__
-    processor = cpu_target.target_context.codegen().magic_tuple()
-    return repr((versions, processor, [getattr(numba.config, name, None) for name in settings]))

@@ -156,9 +156,10 @@ class Table:
         members = {}
         for op in ops:
             method = getattr(self.cls, op.name, op.default)
-            members[op.name] = linking.translated(
-                linking.Helper(method), op.kinds_for(self.cls), op.result
-            )
+            with linking.naming(method, f"{where.split()[0]}.{op.name}"):
+                members[op.name] = linking.translated(
+                    linking.Helper(method), op.kinds_for(self.cls), op.result
+                )
         return linking.linked(where, members)
 
 

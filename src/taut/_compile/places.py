@@ -23,7 +23,7 @@ def folders() -> list[Path]:
     if wanted is not None:
         refusal = _made(wanted)
         if refusal:
-            log.warning("machine code cannot be kept in %s: %s", wanted, refusal)
+            log.warning("taut: machine code cannot be kept in %s: %s", wanted, refusal)
         else:
             found.append(wanted)
             if os.access(wanted, os.W_OK):
@@ -34,14 +34,16 @@ def folders() -> list[Path]:
     if not refusal:
         found.append(spare)
     elif not found:
-        log.warning("nor in %s: %s; everything is compiled anew in every process", spare, refusal)
+        log.warning(
+            "taut: nor in %s: %s; everything is compiled anew in every process", spare, refusal
+        )
     return found
 
 
 def _wanted() -> Path | None:
     """What the user says, or the customary place; an empty variable counts as none."""
     if os.environ.get("TAUT_CACHE_DIR"):
-        return Path(os.environ["TAUT_CACHE_DIR"]).absolute()
+        return Path(os.path.expanduser(os.environ["TAUT_CACHE_DIR"])).absolute()
     name = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
     if os.path.isabs(os.environ.get(name, "")):
         return Path(os.environ[name], "taut")

@@ -11,6 +11,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import llvmlite
+import numba
+import numpy as np
+from numba.core.registry import cpu_target
+
 ROOT = Path(__file__).parents[2]
 STARTED = time.time()
 IMPORT = re.compile(
@@ -73,3 +78,18 @@ def _path(module: str) -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def target() -> str:
+    """What machine code depends on besides its source."""
+    settings = (
+        "DEBUGINFO_DEFAULT",
+        "OPT",
+        "LOOP_VECTORIZE",
+        "SLP_VECTORIZE",
+        "BOUNDSCHECK",
+        "USING_SVML",
+    )
+    versions = numba.__version__, llvmlite.__version__, np.__version__
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return repr((versions, processor, [getattr(numba.config, name, None) for name in settings]))

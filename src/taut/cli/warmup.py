@@ -1,8 +1,8 @@
 """``taut warmup``: run every command on next to nothing, so that all of their code is compiled."""
 
 import time
+import warnings
 from argparse import Namespace
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -12,24 +12,12 @@ from typing import Any
 import numpy as np
 
 from taut._compile import cache, places
-from taut.chain_model import ChainModel, Stacked
-from taut.chain_posterior import n_best_labellings, sampled_labellings
 from taut.cli import main
-from taut.decode import decode
-from taut.labels import LabelCodec
-from taut.solvers import solve
-from taut.solvers.named import named_crf_solver, named_solver
-from taut.structures.chain import chain_problem
-from taut.structures.graphs import label_edges, label_model, multilabel_problem
-from taut.structures.smoothed import smoothed
+from taut.solvers.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
 JSON = '{"tokens": [["the", "DT"], ["cat", "NN"]]}\n'
 FEATURES = ("all", "observed")
-SOLVERS = ("averaged",)
-# The others share their machine code with one of these.
-ALL_SOLVERS = ("averaged", "fw", "corrective")
-CRF_SOLVERS = ("sdca", "lbfgs")
 METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
@@ -41,19 +29,15 @@ def run(options: Namespace) -> int:
         text, model = Path(folder, "text"), str(Path(folder, "model"))
         text.write_text(TEXT)
         for features in FEATURES:
-            for solver in ALL_SOLVERS if options.all else SOLVERS:
-                _train(text, model, features, solver)
+            _train(text, model, features, "averaged")
         _run(["tag", "-m", model, str(text)])
         _run(["eval", "-m", model, str(text)])
         if options.crf or options.all:
-            _warm_up_crf(text, model, CRF_SOLVERS if options.all else CRF_SOLVERS[:1])
+            _warm_up_crf(text, model, "sdca")
     if options.all:
-        for solver in ALL_SOLVERS:
-            _train_dense(solver)
-            for inference in METHODS:
-                _train_graph(solver, inference)
-        for solver in CRF_SOLVERS:
-            _train_dense_crf(solver)
+        with warnings.catch_warnings():  # two passes prove little
+            warnings.simplefilter("ignore")
+            _fit_everything()
     if not options.quiet:
         seconds = time.perf_counter() - start
         folders = places.folders()
@@ -67,7 +51,7 @@ def _list() -> int:
     found, now = cache.entries(), time.time()
     for what, size, used in found:
         days = int((now - used) / 86400)
-        when = f"used {days} days ago" if days else "used today"
+        when = "used today" if days == 0 else f"used {days} day{'s' * (days > 1)} ago"
         print(f"{size / 1024:7.1f} KiB  {when:18}  {what.partition('(')[0]}")
     total = sum(size for _, size, _ in found) / 2**20
     where = " and ".join(map(str, places.folders())) or "no folder: there is none to be had"
@@ -81,13 +65,12 @@ def _train(text: Path, model: str, features: str, solver: str, *more: str) -> No
           "--max-passes", "2", "--tol", "0", *more])  # fmt: skip
 
 
-def _warm_up_crf(text: Path, model: str, solvers: Sequence[str]) -> None:
+def _warm_up_crf(text: Path, model: str, solver: str) -> None:
     json_lines = text.with_suffix(".jsonl")
     json_lines.write_text(JSON)
     for features in FEATURES:
-        for solver in solvers:
-            _train(text, model, features, solver, "--crf", "--scheme", "IOB2",
-                   "--decoding", "posterior")  # fmt: skip
+        _train(text, model, features, solver, "--crf", "--scheme", "IOB2",
+               "--decoding", "posterior")  # fmt: skip
     _run(["tag", "-m", model, str(json_lines), "--format", "jsonl", "--nbest", "2"])
     _run(["eval", "-m", model, str(text)])
 
@@ -96,37 +79,51 @@ def _run(arguments: list[str]) -> None:
     """A command whose output nobody wants to see."""
     with redirect_stdout(TextIOWrapper(BytesIO())):
         code = main(arguments)
+    if code == 130:
+        raise KeyboardInterrupt
     if code:
         raise ValueError(f"taut {arguments[0]} does not work here; see above")
 
 
-def _train_graph(solver: str, inference: str) -> None:
-    """What GraphSVM and MultilabelSVM do."""
-    Y = np.array([[0, 1, 1], [1, 1, 0]])
-    model = label_model(3, label_edges("full", Y), 2, pairwise="potts", attractive=True)
-    problem = multilabel_problem(model, np.eye(2), Y, inference=inference)
-    solution = solve(
-        problem, named_solver(solver, problem, False), max_passes=2, tol=0, progress=False
-    )
-    decode(multilabel_problem(model, np.eye(2), None, inference=inference), solution.w)
+def _fit_everything() -> None:
+    """Every estimator, and every solver by one of them."""
+    from taut import (
+        ChainCRF,
+        ChainSVM,
+        ChainSVMCV,
+        GraphCRF,
+        GraphSVM,
+        MulticlassSVM,
+        MultilabelSVM,
+        TreeCRF,
+    )  # fmt: skip
 
-
-def _train_dense(solver: str) -> None:
-    """What ChainSVM does with arrays, without scikit-learn."""
-    problem = chain_problem(np.eye(4), np.array([3, 1]), np.array([0, 1, 0, 1]), n_states=2)
-    solution = solve(
-        problem, named_solver(solver, problem, False), max_passes=2, tol=0, progress=False
-    )
-    decode(problem, solution.w)
-
-
-def _train_dense_crf(solver: str) -> None:
-    """What ChainCRF does with arrays."""
-    rows, lengths, numbers = np.eye(4), np.array([3, 1]), np.array([0, 1, 0, 1])
-    problem = chain_problem(rows, lengths, numbers, n_states=2)
-    objective = smoothed(problem)
-    chosen: Any = named_crf_solver(solver, objective)
-    solution = solve(objective, chosen, max_passes=2, tol=0, progress=False)
-    model = ChainModel(LabelCodec([numbers]), problem.layout(), solution, temperature=1.0)
-    n_best_labellings(model, Stacked(rows, lengths), 2)
-    sampled_labellings(model, Stacked(rows, lengths), 1, np.random.RandomState(0))
+    few: dict[str, Any] = dict(C=0.1, tol=0.0, max_passes=2, random_state=0, verbose=False)
+    rows, numbers = np.eye(4)[:, :3], [0, 1, 2, 0]
+    chains, labels = [rows, rows[:2]], [numbers, numbers[:2]]
+    path = np.array([[0, 1], [1, 2], [2, 3]])
+    ring = np.concatenate([path, [[3, 0]]])
+    rings, paths = [(rows, ring)] * 2, [(rows, path)] * 2
+    two, sets = [0, 1, 1, 0], np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
+    for solver in SOLVERS:
+        ChainSVM(solver=solver, **few).fit(chains, labels)
+    for solver in CRF_SOLVERS:
+        crf = ChainCRF(solver=solver, **few).fit(chains, labels)
+        crf.predict_proba(chains)
+        crf.predict_nbest(chains, 2)
+        crf.sample(chains, random_state=0)
+    for solver in FACTOR_SOLVERS:
+        GraphSVM(solver=solver, **few).fit(rings, [numbers] * 2)
+    for inference in METHODS:
+        binary = GraphSVM(pairwise="potts", attractive=True, inference=inference, **few)
+        binary.fit(rings, [two] * 2).predict(rings)
+    GraphSVM(pairwise="potts", **few).fit(rings, [numbers] * 2).predict(rings)
+    GraphSVM(**few).fit(paths, [numbers] * 2).predict(paths)
+    GraphCRF(**few).fit(rings, [numbers] * 2).predict(rings)
+    TreeCRF(**few).fit(paths, [numbers] * 2).predict(paths)
+    MultilabelSVM(**few).fit(rows, sets).predict(rows)
+    MulticlassSVM(**few).fit(rows, numbers).predict(rows)
+    MulticlassSVM(formulation="slack", **few).fit(rows, numbers)
+    ChainSVM(formulation="slack", **few).fit(chains, labels)
+    search: Any = ChainSVMCV
+    search(cv=2, random_state=0, verbose=False).fit(chains * 2, labels * 2)

@@ -26,7 +26,7 @@ def is_watched(wanted: bool | None) -> bool:
 def say_compiling() -> None:
     """Once in a process: the command line says it before it reads text, training after a second."""
     print(
-        "taut: compiling, once per machine: some ten seconds ('taut warmup' does it ahead)",
+        "taut: compiling, once per machine: a few seconds ('taut warmup --all' does it ahead)",
         file=sys.stderr,
     )
 
