@@ -127,9 +127,8 @@ class Lower(lowering.Lower):
         """Of two numbers that are both made int64 or both made float64."""
         call = self.fndesc.calltypes[expr]
         kind, *others = call.args
-        if others != [kind] or kind not in (types.int64, types.float64):
-            return None
-        if call.return_type != resty:
+        known = others == [kind] and kind in (types.int64, types.float64)
+        if not known or call.return_type != resty:
             return None
         is_float = kind == types.float64
         if function in COMPARISONS:
@@ -207,10 +206,10 @@ class Lower(lowering.Lower):
         array = elements.Array(self.context, self.builder, function.this, value)
         if function.typing_key == "array.view":
             return array.view(resty)
-        if function.typing_key == "array.reshape":
-            given = [(self.typeof(each.name), self.loadvar(each.name)) for each in expr.args]
-            return array.reshape(resty, given)
-        return None
+        if function.typing_key != "array.reshape":
+            return None
+        given = [(self.typeof(each.name), self.loadvar(each.name)) for each in expr.args]
+        return array.reshape(resty, given)
 
     def _range(self, kind: Any, arguments: Any) -> Any:
         """Start, stop and step."""

@@ -15,8 +15,6 @@ so that reading a field is a load at a known offset. Types come from the annotat
 value that does not fit its annotation is an error that names the field. A named tuple never
 changes, so its words are written once, at its first call, and live as long as it does. (Whoever
 gives one of its arrays other memory, by ``resize``, breaks that.)
-
-This is built on numba's extension interface.
 """
 
 import ctypes
