@@ -476,12 +476,6 @@ def test_other_ranges_and_shapes():
     same(everything, np.zeros((2, 3)))
 
 
-def test_truths_have_a_maximum():
-    for a in (True, False):
-        for b in (True, False, 2):
-            same(greatest, a, b)
-
-
 @pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba does it")
 @pytest.mark.parametrize("setting", ["NUMBA_DEBUGINFO", "NUMBA_BOUNDSCHECK"])
 def test_settings_of_numba(setting, tmp_path):
