@@ -476,7 +476,7 @@ def test_other_ranges_and_shapes():
     same(everything, np.zeros((2, 3)))
 
 
-@pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba does it")
+@pytest.mark.skipif(PLAIN or INTERPRETED, reason="these settings concern our own translation")
 @pytest.mark.parametrize("setting", ["NUMBA_DEBUGINFO", "NUMBA_BOUNDSCHECK"])
 def test_settings_of_numba(setting, tmp_path):
     script = (
@@ -500,7 +500,9 @@ def sum_of_a_slice(a, i, j):
     return total
 
 
-@pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba translates all of it")
+@pytest.mark.skipif(
+    PLAIN or INTERPRETED, reason="in this mode numba or Python runs it, not our translation"
+)
 def test_it_is_short():
     """numba's own translation of this takes 350 instructions, before anything is optimised."""
     with linking.compiling():
@@ -536,7 +538,9 @@ def allocates(p):
     return np.zeros(2)[0]
 
 
-@pytest.mark.skipif(PLAIN or INTERPRETED, reason="numba translates all of it")
+@pytest.mark.skipif(
+    PLAIN or INTERPRETED, reason="in this mode numba or Python runs it, not our translation"
+)
 @pytest.mark.parametrize(
     ("mistake", "said"),
     [

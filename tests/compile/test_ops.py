@@ -130,15 +130,15 @@ def test_kernels_are_compiled_once_for_all_classes():
     assert len(total.units) == 1
 
 
-def test_a_problem_inside_another_has_its_functions_before_they_are_called():
-    """A class that no kernel has met by itself."""
+def of_a_new_class(factor=1.0):
+    """A problem of a class that no kernel has met."""
 
     @by_reference
     class Unmet(NamedTuple):
         numbers: Vector
 
         def value_of(problem, i, work):
-            return 3.0 * problem.numbers[i]
+            return factor * problem.numbers[i]
 
         def fill(problem, out):
             out[0] = 7.0
@@ -146,7 +146,12 @@ def test_a_problem_inside_another_has_its_functions_before_they_are_called():
         def new_work(problem) -> Scratch:
             return Scratch(np.zeros(1))
 
-    problem = Negated(Unmet(np.ones(2)))
+    return Unmet(np.ones(2))
+
+
+def test_a_problem_inside_another_has_its_functions_before_they_are_called():
+    """A class that no kernel has met by itself."""
+    problem = Negated(of_a_new_class(3.0))
     assert total(problem, 2, problem.new_work()) == -6.0 + 0.5
 
 
@@ -198,20 +203,7 @@ def through_its_owner(problem, i, work: Opaque):
 
 
 def test_a_problem_inside_a_named_tuple_of_known_type_has_its_functions_too():
-    @by_reference
-    class Unmet(NamedTuple):
-        numbers: Vector
-
-        def value_of(problem, i, work):
-            return problem.numbers[i]
-
-        def fill(problem, out):
-            pass
-
-        def new_work(problem) -> Scratch:
-            return Scratch(np.zeros(1))
-
-    problem = Negated(Unmet(np.ones(2)))
+    problem = Negated(of_a_new_class())
     assert through_its_owner(problem, 1, problem.base.new_work()) == 1.0
 
 
@@ -238,23 +230,10 @@ def through_two(holder, i, work: Opaque):
 
 
 def test_problems_deep_inside_have_their_functions_at_the_first_call():
-    @by_reference
-    class Deep(NamedTuple):
-        numbers: Vector
-
-        def value_of(problem, i, work):
-            return problem.numbers[i]
-
-        def fill(problem, out):
-            pass
-
-        def new_work(problem) -> Scratch:
-            return Scratch(np.zeros(1))
-
-    problem = Deep(np.ones(2))
+    problem = of_a_new_class()
     assert through_two(Holder(1, Negated(problem)), 1, problem.new_work()) == 1.0
 
-    class Deeper(Deep):
+    class Deeper(type(problem)):
         pass
 
     twice = Negated(Negated(Deeper(np.ones(2))))
@@ -331,25 +310,8 @@ def test_scratch_memory_of_another_class_than_promised_is_refused():
 
 def test_a_class_that_is_defined_again_has_its_own_functions():
     """As when the cell of a notebook is run again, or in two modules."""
-
-    def define(factor):
-        @by_reference
-        class Again(NamedTuple):
-            numbers: Vector
-
-            def value_of(problem, i, work):
-                return factor * problem.numbers[i]
-
-            def fill(problem, out):
-                out[0] = factor
-
-            def new_work(problem) -> Scratch:
-                return Scratch(np.zeros(1))
-
-        return Again(np.ones(2))
-
     for factor in (2.0, 3.0, 5.0):
-        problem = define(factor)
+        problem = of_a_new_class(factor)
         assert total(problem, 2, problem.new_work()) == 2 * factor + 0.5
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, lowering, types
+from numba.core.errors import UnsupportedError
 from numba.core.typing import signature
 
 from taut._compile import elements
@@ -175,17 +176,15 @@ class Lower(lowering.Lower):
     # --- calls ------------------------------------------------------------------------------------
 
     def lower_print(self, inst: Any) -> None:
-        raise NotImplementedError(
+        raise UnsupportedError(
             "a kernel cannot print: set NUMBA_DISABLE_JIT=1, and everything is interpreted"
         )
 
     def lower_call(self, resty: Any, expr: Any) -> Any:
         function, lowered = self.typeof(expr.func.name), None
         if isinstance(function, types.NamedTupleClass):
-            name = function.instance_class.__name__
-            raise NotImplementedError(
-                f"a kernel makes a {name} by a function that local({name}) made, not by the class"
-            )
+            cls = function.instance_class.__name__
+            raise UnsupportedError(f"a kernel makes a {cls} by a function that local({cls}) made")
         known = getattr(function, "typing_key", None)
         if known in (max, min) and isinstance(resty, types.Number):
             lowered = self._extreme(resty, expr, ">" if known is max else "<")

@@ -87,16 +87,7 @@ def _run(arguments: list[str]) -> None:
 
 def _fit_everything() -> None:
     """Every estimator, and every solver by one of them."""
-    from taut import (
-        ChainCRF,
-        ChainSVM,
-        ChainSVMCV,
-        GraphCRF,
-        GraphSVM,
-        MulticlassSVM,
-        MultilabelSVM,
-        TreeCRF,
-    )  # fmt: skip
+    import taut
 
     few: dict[str, Any] = dict(C=0.1, tol=0.0, max_passes=2, random_state=0, verbose=False)
     rows, numbers = np.eye(4)[:, :3], [0, 1, 2, 0]
@@ -106,24 +97,24 @@ def _fit_everything() -> None:
     rings, paths = [(rows, ring)] * 2, [(rows, path)] * 2
     two, sets = [0, 1, 1, 0], np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
     for solver in SOLVERS:
-        ChainSVM(solver=solver, **few).fit(chains, labels)
+        taut.ChainSVM(solver=solver, **few).fit(chains, labels)
     for solver in CRF_SOLVERS:
-        crf = ChainCRF(solver=solver, **few).fit(chains, labels)
+        crf = taut.ChainCRF(solver=solver, **few).fit(chains, labels)
         crf.predict_proba(chains)
         crf.predict_nbest(chains, 2)
         crf.sample(chains, random_state=0)
     for solver in FACTOR_SOLVERS:
-        GraphSVM(solver=solver, **few).fit(rings, [numbers] * 2)
+        taut.GraphSVM(solver=solver, **few).fit(rings, [numbers] * 2)
     for inference in METHODS:
-        binary = GraphSVM(pairwise="potts", attractive=True, inference=inference, **few)
+        binary = taut.GraphSVM(pairwise="potts", attractive=True, inference=inference, **few)
         binary.fit(rings, [two] * 2).predict(rings)
-    GraphSVM(pairwise="potts", **few).fit(rings, [numbers] * 2).predict(rings)
-    GraphSVM(**few).fit(paths, [numbers] * 2).predict(paths)
-    GraphCRF(**few).fit(rings, [numbers] * 2).predict(rings)
-    TreeCRF(**few).fit(paths, [numbers] * 2).predict(paths)
-    MultilabelSVM(**few).fit(rows, sets).predict(rows)
-    MulticlassSVM(**few).fit(rows, numbers).predict(rows)
-    MulticlassSVM(formulation="slack", **few).fit(rows, numbers)
-    ChainSVM(formulation="slack", **few).fit(chains, labels)
-    search: Any = ChainSVMCV
+    taut.GraphSVM(pairwise="potts", **few).fit(rings, [numbers] * 2).predict(rings)
+    taut.GraphSVM(**few).fit(paths, [numbers] * 2).predict(paths)
+    taut.GraphCRF(**few).fit(rings, [numbers] * 2).predict(rings)
+    taut.TreeCRF(**few).fit(paths, [numbers] * 2).predict(paths)
+    taut.MultilabelSVM(**few).fit(rows, sets).predict(rows)
+    taut.MulticlassSVM(**few).fit(rows, numbers).predict(rows)
+    taut.MulticlassSVM(formulation="slack", **few).fit(rows, numbers)
+    taut.ChainSVM(formulation="slack", **few).fit(chains, labels)
+    search: Any = taut.ChainSVMCV
     search(cv=2, random_state=0, verbose=False).fit(chains * 2, labels * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import Literal
 
@@ -85,7 +86,7 @@ class _Lines:
         self.of_row: list[int] = []
 
     def read(self) -> bytes:  # what scikit-learn knows a file by; it only iterates
-        raise NotImplementedError
+        raise UnsupportedOperation("read")
 
     def __iter__(self) -> Iterator[bytes]:
         for number, line in numbered_lines(self.path):
