@@ -62,8 +62,12 @@ class Loop:
         self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
         if run.formulation != "likelihood":  # with a single labelling, all is known
             check_scale(self.scale)
-        first = not best.rows
-        status = self._check(self._first_certificate(earlier)) if first else self._verdict()
+        if not best.rows:
+            status = self._check(self._first_certificate(earlier))
+        elif run.passes > best.rows[-1][0]:
+            status = None  # saved between two certificates: nothing is known of where it stands
+        else:
+            status = self._verdict()
         with deferred_interrupt() as interrupt:
             while status is None:
                 stopped = self._advance_to_next_check(interrupt)

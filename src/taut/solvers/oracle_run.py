@@ -13,6 +13,32 @@ from taut.solvers.state import ORACLE_CALLS
 
 class OracleRun(AnyRun):
     oracle: OraclePass
+    oracle_is_fresh = False  # whether the oracle's last answers, of all examples, are those at w
+    memory_before: np.ndarray  # what the oracle carried with it when they were asked for
+
+    def ask_all(self) -> None:
+        """The oracle's answers at the current weights."""
+        self.memory_before = oracle_memory(self.problem).copy()
+        self.oracle.run(self.state.w, self.dual)
+        self.state.count[ORACLE_CALLS] += self.n
+        self.oracle_is_fresh = True
+
+    def saved_oracle(self) -> dict[str, np.ndarray]:
+        return {
+            "memory": oracle_memory(self.problem),
+            "memory_before": self.memory_before,
+            "fresh": np.array([self.oracle_is_fresh]),
+        }
+
+    def restore_oracle(self, arrays: dict[str, np.ndarray]) -> None:
+        """As it was when saved; last, because certifying moves it."""
+        memory = oracle_memory(self.problem)
+        self.memory_before = arrays["memory_before"]
+        self.oracle_is_fresh = bool(arrays["fresh"][0])
+        if self.oracle_is_fresh:
+            memory[...] = self.memory_before
+            self.oracle.run(self.state.w, self.dual)
+        memory[...] = arrays["memory"]
 
     @property
     @abstractmethod

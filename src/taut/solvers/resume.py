@@ -23,27 +23,21 @@ Damaged = Callable[[str], ValueError]
 def saved_arrays(run: Any) -> dict[str, np.ndarray]:
     arrays = dict(flattened(run.state, LEFT_OUT))
     arrays["mu"] = run.problem.dual_array(run.state.mu)
-    arrays["memory"] = oracle_memory(run.problem)
-    return arrays
+    return arrays | run.saved_oracle()
 
 
 def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
     restore(run, arrays, damaged)
     _recertify(run, best, damaged)
-    oracle_memory(run.problem)[...] = arrays["memory"]  # again, because certifying moves it
+    run.restore_oracle(arrays)
 
 
 def restore(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
     """Put saved arrays into the run; compiled code trusts them, so each is checked."""
-    memory = arrays.get("memory")
-    expected = oracle_memory(run.problem)
-    if memory is None or memory.shape != expected.shape or memory.dtype != expected.dtype:
-        raise damaged("array memory")
-    if not np.all(np.isfinite(memory)):
-        raise damaged("array memory has values that are not finite")
+    checked_arrays(run.saved_oracle(), arrays, damaged, growing="")
     _restore(run, arrays, damaged)
     check_weights(run, damaged)
-    expected[...] = memory
+    run.restore_oracle(arrays)
 
 
 def oracle_memory(problem: Any) -> np.ndarray:
@@ -93,18 +87,16 @@ def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     kept = Point(best.w, best.w, 0.0, state.mu)
     now = certify(run.oracle, run.importance, last, run.C, run.l1)
     then = certify(run.oracle, run.importance, kept, run.C, run.l1)
-    run.oracle_is_fresh = False
     # An approximate oracle proves another bound each time, within its accuracy.
     slack = getattr(run.problem, "slack", lambda: 0.0)()
     if not np.isclose(then.primal, best.primal, rtol=1e-9, atol=2.0 * slack):
         raise damaged("its best weights do not have the objective it says")
-    if slack:
-        best.primal = max(best.primal, then.primal)
     # The gap follows from the dual point alone, the dual value from its stored losses.
     if not np.isclose(now.block_gaps.sum(), now.gap, rtol=1e-6, atol=1e-9):
         raise damaged("losses and dual point do not belong together")
-    best.dual = now.dual
-    best.lowest = min(now.primal, then.primal)
+    wrong = best.contradiction(min(now.primal, then.primal), slack)
+    if wrong:
+        raise damaged(wrong)
 
 
 def check_weights(run: Any, damaged: Damaged) -> None:

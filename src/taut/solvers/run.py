@@ -26,7 +26,7 @@ from taut.solvers.corrective import (
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
 from taut.solvers.oracle_run import OracleRun
-from taut.solvers.resume import Damaged, resume, saved_arrays
+from taut.solvers.resume import Damaged, oracle_memory, resume, saved_arrays
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.sdca import SDCA, sdca_steps
 from taut.solvers.solution import Solution, describe
@@ -71,7 +71,7 @@ class Run(OracleRun):
         label_at = np.concatenate([[0], np.cumsum(self.lengths)])
         batch = isinstance(solver, FrankWolfe)
         self.oracle = OraclePass(problem, n_threads, label_at if batch else None)
-        self.oracle_is_fresh = False
+        self.memory_before = oracle_memory(problem).copy()
         self.state = self._cold_state(bounds, seed)
 
     def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
@@ -267,11 +267,12 @@ class Run(OracleRun):
         """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
         state = self.state
         loss = float(self.importance @ state.ell)
+        self.memory_before = oracle_memory(self.problem).copy()
         certificate = certify(
             self.oracle, self.importance, Point(state.w, state.v, loss, state.mu), self.C, self.l1
         )
         state.count[ORACLE_CALLS] += self.n
-        self.oracle_is_fresh = True
+        self.oracle_is_fresh = isinstance(self.solver, FrankWolfe)  # others forget the answers
         if isinstance(self.solver, BCFW) and self.solver.refresh is not None:
             self.store_gaps(certificate)
         return certificate

@@ -9,7 +9,7 @@ from taut.solvers.best import Best
 from taut.solvers.checkpoint import checked_arrays, flattened
 from taut.solvers.corners import are_sound
 from taut.solvers.decomposition.points import Points
-from taut.solvers.resume import Damaged, oracle_memory
+from taut.solvers.resume import Damaged
 
 PER_POINT = ("loss", "block", "weight", "retained", "idle")
 
@@ -30,10 +30,7 @@ def saved_arrays(run: Any) -> dict[str, np.ndarray]:
     if run.cache is not None:
         arrays |= dict(flattened(run.cache.corners, frozenset(), "cache."))
         arrays["time"] = np.array([run.cache.time])
-    arrays["memory"] = oracle_memory(run.problem)
-    arrays["memory_before"] = run.memory_before
-    arrays["fresh"] = np.array([run.oracle_is_fresh])
-    return arrays
+    return arrays | run.saved_oracle()
 
 
 def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
@@ -56,9 +53,7 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     _recertify(run, best, damaged)
     state.v[:] = stored  # now: certifying rebuilds it
     run.clip()
-    run.oracle_is_fresh = bool(arrays["fresh"][0])
-    run.memory_before = arrays["memory_before"]
-    oracle_memory(run.problem)[...] = arrays["memory"]  # last, because certifying moves it
+    run.restore_oracle(arrays)
 
 
 def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
@@ -71,8 +66,9 @@ def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     now = run.certify()
     run.oracle_is_fresh = False
     run.state.count[:], run.state.gaps[:] = count, gaps
-    best.primal = max(best.primal, then) if slack else best.primal
-    best.dual, best.lowest = now.dual, min(now.primal, then)
+    wrong = best.contradiction(min(now.primal, then), slack)
+    if wrong:
+        raise damaged(wrong)
 
 
 def _restore_points(

@@ -25,7 +25,7 @@ from taut.solvers.decomposition.warm_start import continue_from
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged, oracle_memory
-from taut.solvers.state import ORACLE_CALLS, lengths_of
+from taut.solvers.state import lengths_of
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
@@ -64,8 +64,7 @@ class DecompositionRun(OracleRun):
         self.cache = LabelCache(problem, self.lengths, size) if size else None
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
-        self.oracle_is_fresh = False
-        self.memory_before = oracle_memory(problem).copy()  # of the last certificate
+        self.memory_before = oracle_memory(problem).copy()
         self.state = self._cold_state(bounds)
 
     def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
@@ -171,15 +170,12 @@ class DecompositionRun(OracleRun):
         state, points = self.state, self.state.points
         if self.at_a_time < self.n:
             self.rebuild()
-        self.memory_before = oracle_memory(self.problem).copy()
-        self.oracle.run(state.w, self.truth)
-        state.count[ORACLE_CALLS] += self.n
+        self.ask_all()
         w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
         dual = (points.total_loss() - self._mass_cost().sum()) / self.n
         dual -= lam * (v @ w - 0.5 * (w @ w))
         state.gaps[:] = self.block_gaps()
         self.wanted = self.improvable()
-        self.oracle_is_fresh = True
         return Certificate(self._primal(w), dual, state.gaps / self.n)
 
     def primal_of(self, w: np.ndarray) -> float:
@@ -195,9 +191,8 @@ class DecompositionRun(OracleRun):
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
-        if self.oracle_is_fresh:  # a run taken up again: ask what its last certificate asked
-            oracle_memory(self.problem)[...] = self.memory_before
-            self.oracle.run(self.state.w, self.truth)
+        if self.oracle_is_fresh:  # a run taken up again
+            self.restore_oracle(self.saved_oracle())  # worst losses may have asked for others
             self.wanted = self.improvable()
         return self.worst
 

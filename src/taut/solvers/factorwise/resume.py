@@ -6,7 +6,8 @@ import numpy as np
 
 from taut.solvers.best import Best
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
-from taut.solvers.factorwise.state import LENGTH, RHO
+from taut.solvers.factorwise.lower_bound import loss_of
+from taut.solvers.factorwise.state import LENGTH, RHO, add_features
 from taut.solvers.resume import Damaged, check_weights
 from taut.solvers.sampling import set_all_gaps
 
@@ -17,16 +18,20 @@ ROUNDING = 1e-9
 
 
 def saved_arrays(run: Any) -> dict[str, np.ndarray]:
-    return dict(flattened(run.state, LEFT_OUT))
+    best = run.witness.best
+    witness = {f"witness.{name}": value for name, value in best._asdict().items()}
+    return dict(flattened(run.state, LEFT_OUT)) | witness
 
 
 def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
     """The run goes on bit for bit; what was proved before is proved again from its point."""
     state, factors = run.state, run.factors
     current = dict(flattened(state, LEFT_OUT))
-    checked_arrays(current, arrays, damaged, growing="")
+    checked_arrays(saved_arrays(run), arrays, damaged, growing="")
     check_order(arrays, damaged)
-    for name, at in (("node", factors.node_at), ("edge", factors.edge_at)):
+    places = {"node": factors.node_at, "edge": factors.edge_at}
+    places |= {f"witness.{name}": at for name, at in places.items()}
+    for name, at in places.items():
         marginals = arrays[name]
         sums = np.add.reduceat(marginals, at[:-1]) if len(at) > 1 else np.ones(0)
         if marginals.min(initial=0.0) < -ROUNDING or np.any(abs(sums - 1.0) > ROUNDING):
@@ -43,9 +48,10 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     rounding = 1e-9 * (1.0 + np.abs(delta).max(initial=0.0))
     if not np.allclose(delta, state.delta, rtol=1e-6, atol=rounding):
         raise damaged("messages and dual point do not belong together")
-    _recertify(run, best)
+    _recertify(run, best, damaged)
     # Certifying computes them afresh; their rounding is part of the run.
     state.v[:], state.delta[:] = v, delta
+    _restore_witness(run, arrays, damaged)
     if state.lower.size:
         np.clip(v, state.lower, state.upper, out=state.w)
     tree = state.sampler.tree
@@ -53,16 +59,29 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
 
 
-def _recertify(run: Any, best: Best) -> None:
-    """The best weights get the bound that the present messages prove of them.
-
-    Unless they were chosen by a score, the present weights take their place if theirs is lower.
-    """
+def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
+    """Bounds of earlier messages cannot be proved again; those of the present ones can."""
     now = run.certify()
-    then = run.upper_bound(best.w)
-    best.primal, best.dual, best.lowest = then, now.dual, min(now.primal, then)
-    if best.score == -np.inf and now.primal <= then:
-        best.w, best.primal, best.returned = run.state.w.copy(), now.primal, "last"
+    wrong = best.contradiction(min(now.primal, run.upper_bound(best.w)))
+    if not wrong and not now.dual <= best.primal + ROUNDING * (1.0 + abs(best.primal)):
+        wrong = f"it claims an objective, {best.primal}, below a lower bound, {now.dual}"
+    if wrong:
+        raise damaged(wrong)
+
+
+def _restore_witness(run: Any, arrays: dict[str, np.ndarray], damaged: Damaged) -> None:
+    """The consistent point that proves the lower bound, if its numbers belong together."""
+    best, view = run.witness.best, run.view
+    for name, value in best._asdict().items():
+        value[...] = arrays[f"witness.{name}"]
+    v = np.zeros(len(best.v))
+    add_features(view, best.node, best.edge, v)
+    scale = 1.0 + np.abs(v).max(initial=0.0)
+    if not (
+        np.allclose(best.v, v, rtol=1e-6, atol=ROUNDING * scale)
+        and np.isclose(best.loss[0], loss_of(view, best.node), rtol=1e-6, atol=ROUNDING)
+    ):
+        raise damaged("weights and loss of the witness do not belong to its marginals")
 
 
 def _check_counts(chosen: np.ndarray, factors: Any, damaged: Damaged) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from taut.solvers.best import Best
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
-from taut.solvers.resume import Damaged, check_weights, oracle_memory
+from taut.solvers.resume import Damaged, check_weights
 from taut.solvers.subgradient.warm_start import place_weights
 
 # Scratch memory, and arrays that follow from the rest.
@@ -22,16 +22,15 @@ def _kept(run: Any) -> dict[str, np.ndarray]:
 
 
 def saved_arrays(run: Any) -> dict[str, np.ndarray]:
-    own = {"mu": run.problem.dual_array(run.state.mu), "memory": oracle_memory(run.problem)}
-    return {**_kept(run), **own}
+    mu = run.problem.dual_array(run.state.mu)
+    return {**_kept(run), "mu": mu, **run.saved_oracle()}
 
 
 def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
     """The run goes on bit for bit; what was proved before is proved again from its points."""
     state, problem = run.state, run.problem
-    memory = oracle_memory(problem)
-    current = {**_kept(run), "memory": memory}
-    checked_arrays(current, arrays, damaged, growing="")
+    current = _kept(run)
+    checked_arrays({**current, **run.saved_oracle()}, arrays, damaged, growing="")
     check_order(arrays, damaged)
     if min(arrays[name].min(initial=0) for name in ("count", "visits", "mass", "mean_mass")) < 0:
         raise damaged("a number of visits or a mass is negative")
@@ -40,14 +39,14 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     except (KeyError, ValueError, IndexError) as error:
         raise damaged(f"array mu: {error}") from error
     for name, array in current.items():
-        if name not in ("sampler.kind", "memory"):
+        if name != "sampler.kind":
             array[...] = arrays[name]
     if run.solver.is_polyak:
         check_weights(run, damaged)
     else:
         place_weights(run)
     _recertify(run, best, damaged)
-    memory[...] = arrays["memory"]  # last, because certifying moves it
+    run.restore_oracle(arrays)
 
 
 def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
@@ -56,13 +55,12 @@ def _recertify(run: Any, best: Best, damaged: Damaged) -> None:
     # An approximate oracle proves another bound each time, within its accuracy.
     if not np.isclose(primal, best.primal, rtol=1e-9, atol=2.0 * slack):
         raise damaged("its best weights do not have the objective it says")
-    if slack:
-        best.primal = max(best.primal, primal)
     points = run.dual_points()
     # The dual point's mean value at w follows from itself, and from its stored losses.
     point, asked = points[0][0], run.pass_at(state.w)
     means = run.importance @ asked.mean, point.loss - (point.v @ state.w) / run.C
     if not np.isclose(*means, rtol=1e-6, atol=1e-9 * run.n):
         raise damaged("losses and dual point do not belong together")
-    best.dual = max(dual for _, dual in points)
-    best.lowest = min(best.primal, run.objective(state.w))
+    wrong = best.contradiction(min(primal, run.objective(state.w)), slack)
+    if wrong:
+        raise damaged(wrong)

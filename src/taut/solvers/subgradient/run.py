@@ -22,7 +22,7 @@ from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
-from taut.solvers.resume import Damaged
+from taut.solvers.resume import Damaged, oracle_memory
 from taut.solvers.solution import Solution
 from taut.solvers.state import lengths_of, rebuild_weights
 from taut.solvers.subgradient.options import Subgradient
@@ -63,7 +63,7 @@ class SubgradientRun(OracleRun):
         self.n_threads = n_threads
         label_at = np.concatenate([[0], np.cumsum(lengths_of(problem))])
         self.oracle = OraclePass(problem, n_threads, label_at if solver.is_polyak else None)
-        self.oracle_is_fresh = False  # whether Polyak's next step has its labellings
+        self.memory_before = oracle_memory(problem).copy()
 
     @property
     def dual(self) -> Any:
@@ -158,9 +158,8 @@ class SubgradientRun(OracleRun):
         """At the current weights, unless Polyak has just asked there."""
         if self.oracle_is_fresh:
             return
-        self.oracle.run(self.state.w, self.state.mu)
-        self.state.count[ORACLE_CALLS] += self.n
-        self.oracle_is_fresh = self.solver.is_polyak
+        self.ask_all()
+        self.oracle_is_fresh = self.solver.is_polyak  # Pegasos has no use for the labellings
 
     def pass_at(self, w: np.ndarray) -> OraclePass:
         """The oracle's values at other weights; labellings are not kept."""

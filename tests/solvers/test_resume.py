@@ -1,0 +1,115 @@
+"""A run that was killed at any moment goes on to the same bits: every solver, every save point."""
+
+import shutil
+
+import numpy as np
+import pytest
+from factor_problems import PROBLEMS
+
+from taut import LBFGS, SDCA, smoothed
+from taut.solvers import (
+    BCFW,
+    DLPW,
+    GDMM,
+    IDAL,
+    AugmentedLagrangian,
+    CuttingPlane,
+    FrankWolfe,
+    Simplicial,
+    SoftBCFW,
+    SoftSDCA,
+    Subgradient,
+    solve,
+)
+from taut.solvers.checkpoint import Checkpoint
+from taut.structures import chain_problem
+
+ORACLE = {
+    "toward": BCFW(refresh=3),
+    "averaged": BCFW(order="permuted", averaging=True, refresh=2),
+    "pairwise, cache": BCFW(direction="pairwise", cache=True, refresh=3),
+    "away": BCFW(direction="away", refresh=3),
+    "corrective": BCFW(direction="corrective", refresh=3),
+    "never refreshed": BCFW(direction="corrective", refresh=None),
+    "batch": FrankWolfe(),
+    "batch, averaged": FrankWolfe(averaging=True),
+    "simplicial": Simplicial(),
+    "simplicial, working set": Simplicial(working_set=3),
+    "simplicial, one": Simplicial(simplexes="one"),
+    "cutting planes": CuttingPlane(),
+    "one slack": CuttingPlane(slacks="one"),
+    "pegasos": Subgradient(check_every=2),
+    "pegasos, last": Subgradient(check_every=2, averaging=False, batch=3),
+    "polyak": Subgradient(step="polyak", check_every=2),
+}
+SMOOTH = {
+    "sdca": SDCA(refresh=2),
+    "sdca, averaged": SDCA(refresh=3, averaging=True),
+}
+FACTORS = {
+    "soft bcfw": SoftBCFW(check_every=3),
+    "augmented Lagrangian": AugmentedLagrangian(check_every=3, order="gap"),
+    "soft sdca": SoftSDCA(check_every=3),
+    "idal": IDAL(check_every=3, temperature=0.3),
+    "gdmm": GDMM(check_every=3),
+    "dlpw": DLPW(check_every=3),
+}
+
+
+def chain():
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 6, 12)
+    nodes = int(lengths.sum())
+    return chain_problem(random.normal(size=(nodes, 3)), lengths, random.integers(0, 3, nodes), 3)
+
+
+def graphs():
+    return PROBLEMS["loops of two types"]
+
+
+CASES = [
+    *[pytest.param(chain, solver, {}, id=name) for name, solver in ORACLE.items()],
+    *[
+        pytest.param(chain, ORACLE[name], {"bounds": (-0.2, 0.3)}, id=f"{name}, bounds")
+        for name in ("averaged", "corrective", "batch", "simplicial", "one slack", "polyak")
+    ],
+    *[
+        pytest.param(chain, ORACLE[name], {"slack_penalty": "squared"}, id=f"{name}, squared")
+        for name in ("simplicial", "one slack", "pegasos", "polyak")
+    ],
+    *[
+        pytest.param(lambda: smoothed(chain()), solver, {}, id=name)
+        for name, solver in SMOOTH.items()
+    ],
+    pytest.param(lambda: smoothed(chain()), SDCA(refresh=2), {"l1": 0.05}, id="sdca, l1"),
+    *[pytest.param(graphs, solver, {}, id=name) for name, solver in FACTORS.items()],
+]
+
+
+@pytest.mark.parametrize(("problem", "solver", "options"), CASES)
+def test_a_killed_run_goes_on_to_the_same_bits(problem, solver, options, tmp_path, monkeypatch):
+    file = tmp_path / "run"
+    run = dict(C=1.0, tol=0.0, max_passes=8, seed=3, checkpoint=file, **options)
+    copies = []
+    save = Checkpoint.save
+
+    def save_and_copy(self, *args):
+        save(self, *args)
+        copies.append(shutil.copy(file, tmp_path / f"copy {len(copies)}"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", save_and_copy)
+        whole = solve(problem(), solver, **run, checkpoint_seconds=0.0)
+    assert len(copies) >= 4
+    for number, copy in enumerate(copies):
+        shutil.copy(copy, file)
+        again = solve(problem(), solver, **run, resume=True)
+        for name in ("w", "primal", "dual", "passes", "oracle_calls", "returned", "status"):
+            np.testing.assert_array_equal(
+                getattr(again, name), getattr(whole, name), f"{name} from save {number}"
+            )
+        for name in whole.history.dtype.names:
+            if name != "seconds":
+                np.testing.assert_array_equal(
+                    again.history[name], whole.history[name], f"{name} from save {number}"
+                )
