@@ -358,10 +358,13 @@ def test_a_callback_stops_with_a_valid_solution(solver):
 def test_a_time_limit_stops_with_a_valid_solution(solver):
     which = "binary, counts"
     solution = solve(PROBLEMS[which], solver, C=C, tol=0, max_passes=1e9, time_limit=1e-3)
-    assert solution.status is Status.TIME_LIMIT
+    assert solution.status in (Status.TIME_LIMIT, Status.WORSE_THAN_ZERO)
     is_valid(solution, which)
     at_once = solve(PROBLEMS[which], solver, C=C, tol=0, time_limit=0)
-    assert (at_once.status, at_once.passes) == (Status.TIME_LIMIT, 0.0)
+    # From the middle of all simplices, no bound is better than that of w = 0 yet.
+    is_worse = at_once.primal > at_once.scale
+    assert at_once.status is (Status.WORSE_THAN_ZERO if is_worse else Status.TIME_LIMIT)
+    assert at_once.passes == 0.0
     is_valid(at_once, which)
 
 

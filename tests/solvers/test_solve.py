@@ -8,6 +8,7 @@ from taut_reference import chain_pair, tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.run import Run
+from taut.structures import chain_problem
 
 PAIRS = tiny_pairs()
 SOLVERS = {
@@ -302,3 +303,9 @@ def test_wrong_arguments_are_named(pair, wrong, message):
 def test_wrong_options_are_named(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         BCFW(**wrong)
+
+
+def test_weights_that_overflow_are_an_error_and_not_converged():
+    problem = chain_problem(np.ones((4, 1)), [2, 2], np.array([0, 1, 0, 1]), 2)
+    with pytest.raises(ValueError, match=r"a sum overflowed\. Scale the features down, or lower C"):
+        solve(problem, BCFW(), bounds=(1e200, np.inf))

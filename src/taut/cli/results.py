@@ -90,6 +90,9 @@ def history(solution: Solution) -> list[dict[str, Any]]:
 
 # What a solution advises in Python's terms, and what it is here.
 REMEDIES = {
+    "raise max_passes or time_limit, lower rho or C, or use another solver": (
+        "raise --max-passes or --time-limit, lower --C, or use another --solver"
+    ),
     "stopped at max_passes": "stopped at --max-passes",
     "stopped at time_limit": "stopped at --time-limit",
     "raise max_passes, raise tol, or lower C": "raise --max-passes or --tol, or lower --C",

@@ -22,6 +22,12 @@ from taut.solvers.sdca import SDCA
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
+UNFINISHED = (
+    Status.MAX_PASSES,
+    Status.TIME_LIMIT,
+    Status.INTERRUPTED,
+    Status.WORSE_THAN_ZERO,
+)
 WARM_STARTS = (False, True, "dual", "primal")
 WEIGHTS_ONLY = (
     "this model was loaded from a file or taken from a path, and has its weights but not the state "
@@ -133,7 +139,7 @@ class StructuredEstimator(BaseEstimator, ABC):
 
     def _warn_if_unfinished(self) -> None:
         solution = self.solution_
-        if solution.status in (Status.MAX_PASSES, Status.TIME_LIMIT, Status.INTERRUPTED):
+        if solution.status in UNFINISHED:
             soft = not getattr(solution.solver, "closes_bracket", True)
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
             hint = ", or try another rho" * isinstance(solution.solver, FactorSolver)

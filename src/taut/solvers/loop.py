@@ -18,11 +18,21 @@ from taut.solvers.solution import HISTORY, Solution, Status
 from taut.solvers.subgradient import Subgradient
 
 NO_GAPS = np.zeros(0)
+UNFINISHED = (Status.MAX_PASSES, Status.TIME_LIMIT, Status.SOFT_CONVERGED)
 Callback = Callable[[np.record], bool | None]
+
+
+# A certificate's sums are right but for this part of an example's weight.
+ROUNDING = 1e-12
 
 
 def check_scale(scale: float) -> None:
     """The objective at w = 0 is what tolerances are relative to."""
+    if scale > 0 and not np.isfinite(scale):
+        raise ValueError(
+            f"the objective at w = 0 is {scale}: losses or sample weights are too large to add up; "
+            "make them smaller"
+        )
     if not scale > 0:
         raise ValueError(
             "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
@@ -75,6 +85,8 @@ class Loop:
         self.progress.close()
         if self.saved is not None:
             self._save()
+        if status in UNFINISHED and self._is_worse_than_zero():
+            status = Status.WORSE_THAN_ZERO
         return Solution(
             w=best.w,
             primal=float(best.primal),
@@ -100,6 +112,12 @@ class Loop:
             fingerprint=run.problem.fingerprint(),
             state=run.final_state(),
         )
+
+    def _is_worse_than_zero(self) -> bool:
+        state = self.run.state
+        if state.lower.size and np.any((state.lower > 0) | (state.upper < 0)):
+            return False  # zero is not allowed
+        return self.validate is None and self.best.primal > (1.0 + 1e-9) * self.scale
 
     def _seconds(self) -> float:
         return time.perf_counter() - self.started
@@ -168,6 +186,7 @@ class Loop:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         certificate = certificate or run.certify()
+        self._check_finite(certificate)
         best.begin_check()
         if self._returns_later() and self.validate is None:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
@@ -185,15 +204,14 @@ class Loop:
             if best.returned == "earlier":  # neither preferred nor better than before
                 best.consider(certificate, score, "last", run.state.w.copy)
             score = max(score, other)
-        primal, dual = certificate.primal, certificate.dual
         shown = np.nan if self.validate is None else score
         best.rows.append(
             (
                 run.passes,
                 self._seconds(),
                 run.oracle_calls,
-                primal,
-                dual,
+                certificate.primal,
+                certificate.dual,
                 certificate.gap,
                 shown,
                 certificate.soft_gap,
@@ -205,6 +223,17 @@ class Loop:
             if self.callback(row):
                 return Status.CALLBACK
         return self._verdict()
+
+    def _check_finite(self, certificate: Certificate) -> None:
+        """Numbers that overflowed prove nothing; least of all that infinity is within tol."""
+        if np.isfinite(certificate.primal) and np.isfinite(certificate.dual):
+            return
+        largest = float(np.abs(self.run.state.w).max(initial=0.0))
+        raise ValueError(
+            f"after {self.run.passes:.1f} passes the objective is {certificate.primal} and its "
+            f"lower bound {certificate.dual}, with weights of up to {largest:.3g}: a sum "
+            "overflowed. Scale the features down, or lower C"
+        )
 
     def _prefers_average(
         self, iterate: Certificate, average: Certificate, score: float, other: float
@@ -256,7 +285,10 @@ class Loop:
 
     def _verdict(self) -> Status | None:
         run, best = self.run, self.best
-        if best.primal - best.dual < -1e-6 * max(self.scale, abs(best.primal)):
+        rounding = 1e-6 * max(self.scale, abs(best.primal)) + ROUNDING * float(
+            np.mean(run.importance)
+        )
+        if best.primal - best.dual < -rounding:
             raise RuntimeError(
                 f"a dual value, {best.dual}, exceeds a primal value, {best.primal}: the "
                 "certificate is void. With a model of your own the oracle does not maximise, and "

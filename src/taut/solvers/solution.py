@@ -37,6 +37,10 @@ class Status(Enum):
         "stopped at time_limit before reaching the tolerance; "
         "raise time_limit, raise tol, or lower C"
     )
+    WORSE_THAN_ZERO = (
+        "stopped where the bound proved of these weights is worse than that of w = 0, so they may "
+        "be no model yet; raise max_passes or time_limit, lower rho or C, or use another solver"
+    )
     NO_VIOLATION = (
         "converged: the oracle finds no labelling that violates its constraint (by more than "
         "epsilon)"
