@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from factor_problems import PROBLEMS
 
-from taut import LBFGS, SDCA, smoothed
+from taut import SDCA, smoothed
 from taut.solvers import (
     BCFW,
     DLPW,

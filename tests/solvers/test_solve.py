@@ -309,3 +309,11 @@ def test_weights_that_overflow_are_an_error_and_not_converged():
     problem = chain_problem(np.ones((4, 1)), [2, 2], np.array([0, 1, 0, 1]), 2)
     with pytest.raises(ValueError, match=r"a sum overflowed\. Scale the features down, or lower C"):
         solve(problem, BCFW(), bounds=(1e200, np.inf))
+
+
+def test_cpu_seconds_are_a_limit_too():
+    problem = chain_problem(np.ones((4, 1)), [2, 2], np.array([0, 1, 0, 1]), 2)
+    solution = solve(problem, BCFW(), tol=0, max_passes=1e9, cpu_limit=0.05)
+    assert solution.status is Status.TIME_LIMIT
+    with pytest.raises(ValueError, match=r"cpu_limit=-1; a number of seconds"):
+        solve(problem, cpu_limit=-1)

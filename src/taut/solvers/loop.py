@@ -52,6 +52,7 @@ class Loop:
     tol: float
     max_passes: float
     time_limit: float | None
+    cpu_limit: float | None
     callback: Callback | None
     validate: Callable[[np.ndarray], float] | None
     patience: int
@@ -68,6 +69,7 @@ class Loop:
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds
+        self.cpu_started = time.process_time()
         self.worst = run.worst_losses(cold=not best.rows)
         self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
         if run.formulation != "likelihood":  # with a single labelling, all is known
@@ -129,7 +131,8 @@ class Loop:
 
     def _first_certificate(self, earlier: Solution | None) -> Certificate:
         run = self.run
-        certificate = run.first_certificate(self.worst, cold=earlier is None)
+        with np.errstate(over="ignore", invalid="ignore"):  # ``_check_finite`` says it in words
+            certificate = run.first_certificate(self.worst, cold=earlier is None)
         if earlier is not None and self._is_same_problem(earlier):
             # What was proved of it still holds.
             proved, lasts = Certificate(earlier.primal, earlier.dual, NO_GAPS), run.bounds_last
@@ -180,12 +183,16 @@ class Loop:
         return None
 
     def _out_of_time(self) -> bool:
+        if self.cpu_limit is not None and time.process_time() - self.cpu_started >= self.cpu_limit:
+            return True
         return self.time_limit is not None and self._seconds() >= self.time_limit
 
     def _check(self, certificate: Certificate | None = None) -> Status | None:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
-        certificate = certificate or run.certify()
+        if certificate is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                certificate = run.certify()
         self._check_finite(certificate)
         best.begin_check()
         if self._returns_later() and self.validate is None:

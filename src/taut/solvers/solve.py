@@ -38,6 +38,7 @@ def solve(
     tol: float = 1e-3,
     max_passes: float = 1000,
     time_limit: float | None = None,
+    cpu_limit: float | None = None,
     callback: Callback | None = None,
     warm_start: Solution | None = None,
     keep: str = "dual",
@@ -58,8 +59,10 @@ def solve(
     is l1 / C).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
-    or ``time_limit`` seconds, or when ``callback(row)`` returns true; it is called with the newest
-    row of the history at every certificate. Ctrl-C returns the best model so far.
+    or ``time_limit`` seconds (``cpu_limit``: seconds of this process on all cores together, from
+    this call on, which a busy machine does not shorten), or when ``callback(row)`` returns true; it
+    is called with the newest row of the history at every certificate. Ctrl-C returns the best model
+    so far.
 
     ``validate(w)`` scores weights on held-out data at every certificate, higher is better: the best
     ones are returned, and the run stops when ``patience`` certificates brought no better score.
@@ -80,8 +83,9 @@ def solve(
         raise ValueError(f"tol={tol!r}; it must be a number, not negative")
     if not (is_number(max_passes) and max_passes >= 0):
         raise ValueError(f"max_passes={max_passes!r}; it must be a number, not negative")
-    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
-        raise ValueError(f"time_limit={time_limit!r}; a number of seconds, or None for no limit")
+    for name, limit in (("time_limit", time_limit), ("cpu_limit", cpu_limit)):
+        if limit is not None and not (is_number(limit) and limit >= 0):
+            raise ValueError(f"{name}={limit!r}; a number of seconds, or None for no limit")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r}; a function of one row of the history is expected")
     if not (isinstance(patience, int | np.integer) and patience >= 1):
@@ -106,7 +110,9 @@ def solve(
             run.continue_from(warm_start, keep)
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
     shown = Progress(progress)
-    loop = Loop(run, tol, max_passes, time_limit, callback, validate, patience, saved, shown)
+    loop = Loop(
+        run, tol, max_passes, time_limit, cpu_limit, callback, validate, patience, saved, shown
+    )
     if saved is not None and resume:
         loop.take_up(saved.load(run))
     return loop.run_to_end(warm_start)
