@@ -3,6 +3,8 @@
 import os
 import shutil
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -146,3 +148,29 @@ def test_a_protected_file_is_not_replaced(tmp_path, check, monkeypatch):
     with pytest.raises(PermissionError, match="the file is write-protected"):
         check(path)
     assert path.read_bytes() == b"old"
+
+
+@pytest.fixture
+def dead_process():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks whether a process lives")
+def test_what_a_killed_process_left_is_removed(tmp_path, dead_process):
+    """Nothing else is: not of live processes, other hosts, other files, or of older versions."""
+    with atomic_write(tmp_path / "file"):
+        [own] = (path.name for path in tmp_path.glob(".*.part"))
+    stem, host, process, token = own.removesuffix(".part").rsplit(".", 3)
+    assert (stem, int(process)) == (".file", os.getpid())
+    kept = [
+        own,
+        f".file.{token}.part",
+        f".file.00000000.{dead_process}.{token}.part",
+        f".other.{host}.{dead_process}.{token}.part",
+    ]
+    for name in [*kept, f".file.{host}.{dead_process}.{token}.part"]:
+        (tmp_path / name).touch()
+    write(tmp_path / "file")
+    assert sorted(os.listdir(tmp_path)) == sorted([*kept, "file"])

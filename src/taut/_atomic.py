@@ -5,9 +5,12 @@ in one step. Whoever reads the target sees the old file or the new one, never ha
 the process is killed or the power fails.
 """
 
+import hashlib
 import os
+import re
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,7 +23,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that becomes ``path`` when the block ends, or vanishes if an error ends it.
 
     A new file has the mode that ``open`` would give it, a replaced one keeps its own. A link stays
-    a link: what it points to is replaced.
+    a link: what it points to is replaced. What a killed process left half written is removed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -31,8 +34,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))
     _check_target(target, path)
-    # Not the whole name: with the rest it might be longer than a file system allows.
-    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
+    _remove_stale(target)
+    own = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = target.with_name(f"{_stem(target)}.{own}.part")
     try:
         replaces = target.exists()
         with _create(temporary, path, private=replaces) as file:
@@ -73,6 +77,49 @@ def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
             f"cannot write {os.fspath(path)!r}: the file is write-protected; "
             "allow writing to it or name another"
         )
+
+
+def _stem(target: Path) -> str:
+    """How temporary files of a target begin.
+
+    Not with the whole name: with the rest it might be longer than a file system allows.
+    """
+    return f".{target.name[:40]}"
+
+
+def _host() -> str:
+    """Where process ids are those of this process: the machine and, in a container, its inside."""
+    namespace = ""
+    with suppress(OSError):
+        namespace = os.readlink("/proc/self/ns/pid")
+    return hashlib.blake2b(
+        f"{socket.gethostname()} {namespace}".encode(), digest_size=4
+    ).hexdigest()
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove temporary files of this target whose writers were killed on this host."""
+    pattern = re.compile(
+        re.escape(f"{_stem(target)}.{_host()}.") + r"([1-9]\d{0,8})\.[0-9a-f]{8}\.part"
+    )
+    with suppress(OSError):  # a nuisance at most, never a reason not to write
+        for name in os.listdir(target.parent):
+            found = pattern.fullmatch(name)
+            if found and not _is_alive(int(found[1])):
+                target.with_name(name).unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether there may be such a process; only POSIX lets one ask without harm."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # somebody else's
+    return True
 
 
 def _create(temporary: Path, path: str | os.PathLike[str], private: bool) -> BinaryIO:

@@ -92,9 +92,13 @@ def test_a_reader_who_has_enough_ends_it_quietly(model, tmp_path):
 
 
 @POSIX
-def test_ctrl_c_saves_the_best_model_so_far(text, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "status"),
+    [(signal.SIGINT, 130, "INTERRUPTED"), (signal.SIGTERM, 143, "TERMINATED")],
+)
+def test_signals_save_the_best_model_so_far(text, tmp_path, number, code, status):
     # The process says when it is in the loop of training.
-    code = (
+    program = (
         "import sys\n"
         "from taut.cli import main\n"
         "from taut.solvers.progress import Progress\n"
@@ -105,17 +109,17 @@ def test_ctrl_c_saves_the_best_model_so_far(text, tmp_path):
     endless = ["--tol", "0", "--max-passes", "1e9", "--solver", "bcfw"]
     arguments = ["train", str(text), "-o", str(model), "--template", "chunking", *endless]
     with subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stderr.readline() == "training\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "taut: note: interrupted (relative gap" in err
+    assert process.returncode == code
+    assert f"taut: note: {status.lower()} (relative gap" in err
     assert err.endswith("the best model so far is saved\n")
     loaded, _ = load_chain(model)
-    assert loaded.solution.status.name == "INTERRUPTED"
+    assert loaded.solution.status.name == status
     assert in_options(str(loaded.solution)) in out

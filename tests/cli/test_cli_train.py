@@ -392,3 +392,15 @@ def test_remedies_are_options(taut, text, tmp_path):
     for status in Status:
         told = in_options(status.value)
         assert not {"max_passes", "time_limit", "warm_start", "tol,"} & set(told.split())
+
+
+def test_a_full_disk_for_the_checkpoint_costs_no_model(taut, text, tmp_path, monkeypatch):
+    def full_disk(*args):
+        raise OSError(28, "No space left on device")
+
+    checkpoint = tmp_path / "run.npz"
+    monkeypatch.setattr("taut.solvers.checkpoint_file.atomic_write", full_disk)
+    with pytest.warns(RuntimeWarning, match=r"run\.npz.*No space left"):
+        train(taut, text, tmp_path, "--checkpoint", checkpoint)
+    assert not checkpoint.exists()
+    assert list(tmp_path.glob("*.taut"))

@@ -1,6 +1,8 @@
 """Checkpoints of paths that are damaged, or of another path: refused by name, never believed."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -90,7 +92,7 @@ def test_a_foreign_file_is_refused_by_name(saved, content):
         resume()
 
 
-@pytest.mark.parametrize("header", ["{}", "[]", "3", "not json", '{"format": "taut path 1"}'])
+@pytest.mark.parametrize("header", ["{}", "[]", "3", "not json", '{"format": "taut path 2"}'])
 def test_another_archive_is_refused_by_name(saved, header):
     file, resume = saved
     np.savez(file, header=np.array(header), w=np.zeros(3))
@@ -168,10 +170,22 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
         (dict(solver=BCFW()), "solver"),
         (dict(bounds=(0.0, np.inf)), "bounds"),
         (dict(keep_weights=False), "storage"),
+        (dict(seed=4), "seed"),
         (dict(validate=np.sum), "validation"),
         (dict(problem=CASES["weighted chain"].problem), "training data"),
     ],
-    ids=["eps", "kappa", "floor", "method", "solver", "bounds", "storage", "validation", "data"],
+    ids=[
+        "eps",
+        "kappa",
+        "floor",
+        "method",
+        "solver",
+        "bounds",
+        "storage",
+        "seed",
+        "validation",
+        "data",
+    ],
 )
 def test_a_checkpoint_of_another_path_is_refused(saved, change, name):
     _, resume = saved
@@ -240,3 +254,31 @@ def test_labels_of_python_models_cannot_be_saved(tmp_path):
     again = regularization_path(problem, **saving, resume=True)
     np.testing.assert_array_equal(again.lambdas, whole.lambdas)
     np.testing.assert_array_equal(again.weights(1.0), whole.weights(1.0))
+
+
+def test_a_full_disk_does_not_end_the_path(tmp_path, monkeypatch):
+    def full_disk(*args):
+        raise OSError(28, "No space left on device")
+
+    whole = regularization_path(PROBLEM, **OPTIONS)
+    monkeypatch.setattr(os, "fsync", full_disk)
+    saving = dict(checkpoint=tmp_path / "path.npz", checkpoint_seconds=0.0)
+    with pytest.warns(RuntimeWarning, match=r"path\.npz.*No space left.*goes on"):
+        path = regularization_path(PROBLEM, **OPTIONS, **saving)
+    np.testing.assert_array_equal(path.lambdas, whole.lambdas)
+
+
+def test_sigterm_returns_the_path_so_far():
+    path = regularization_path(
+        PROBLEM, **OPTIONS, callback=lambda row: signal.raise_signal(signal.SIGTERM)
+    )
+    assert path.status is PathStatus.TERMINATED
+    assert len(path) > 0
+    assert path.extend().status is PathStatus.TO_LAM_MIN
+
+
+def test_a_compressed_checkpoint_is_refused(saved):
+    file, resume = saved
+    np.savez_compressed(file, **arrays_of(file))
+    with pytest.raises(ValueError, match=r"path\.npz.*cannot be read"):
+        resume()

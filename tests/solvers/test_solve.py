@@ -1,12 +1,15 @@
 """The loop around a solver: stopping, interruption, checkpoints, reproducibility."""
 
+import errno
+import os
 import signal
 
 import numpy as np
 import pytest
 from taut_reference import chain_pair, tiny_pairs
 
-from taut.solvers import BCFW, FrankWolfe, Status, solve
+from taut import MulticlassSVM
+from taut.solvers import BCFW, FrankWolfe, Simplicial, Status, Subgradient, solve
 from taut.solvers.run import Run
 from taut.structures import chain_problem
 
@@ -112,6 +115,29 @@ def test_a_second_ctrl_c_interrupts_at_once(pair, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         solve(pair[0], **options("toward, cyclic", max_passes=1000))
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_sigterm_returns_a_model_too(pair):
+    def callback(row):
+        if row.passes == 10:
+            signal.raise_signal(signal.SIGTERM)
+
+    handler = signal.getsignal(signal.SIGTERM)
+    solution = solve(pair[0], **options("pairwise, gap", max_passes=1000, callback=callback))
+    assert solution.status is Status.TERMINATED
+    assert solution.status.is_interruption
+    assert solution.passes == 11
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_a_ctrl_c_after_sigterm_interrupts_at_once(pair, monkeypatch):
+    def both(run, n_steps):
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Run, "advance", both)
+    with pytest.raises(KeyboardInterrupt):
+        solve(pair[0], **options("toward, cyclic", max_passes=1000))
 
 
 # --- checkpoints -----------------------------------------------------------------------------
@@ -246,6 +272,88 @@ def test_bounds_belong_to_the_run(saved):
 def test_the_folder_of_a_checkpoint_must_exist(pair, tmp_path):
     with pytest.raises(FileNotFoundError, match="missing"):
         solve(pair[0], checkpoint=tmp_path / "missing" / "run.npz")
+
+
+def full_disk(*args):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_does_not_end_the_run(pair, tmp_path, monkeypatch):
+    expected = solve(pair[0], **options("toward, cyclic", max_passes=9))
+    path = tmp_path / "run.npz"
+    saving = dict(checkpoint=path, checkpoint_seconds=0.0)
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.warns(RuntimeWarning, match=r"run\.npz.*No space left.*goes on.*tries again"):
+        solution = solve(pair[0], **options("toward, cyclic", max_passes=9, **saving))
+    np.testing.assert_array_equal(solution.w, expected.w)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_is_tried_again(pair, tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+
+    def callback(row):
+        (monkeypatch.setattr(os, "fsync", full_disk) if row.passes < 5 else monkeypatch.undo())
+
+    saving = dict(checkpoint=path, checkpoint_seconds=0.0, callback=callback)
+    with pytest.warns(RuntimeWarning, match=r"run\.npz"):
+        solve(pair[0], **options("toward, cyclic", max_passes=40, **saving))
+    assert path.exists()
+
+
+def test_another_seed_is_another_run(saved):
+    _, resume = saved
+    with pytest.raises(ValueError, match="another seed"):
+        resume(seed=1)
+
+
+def test_fits_without_a_random_state_resume(tmp_path):
+    """They draw another seed each time, which nobody chose."""
+    options = dict(checkpoint=tmp_path / "run.npz", verbose=False)
+    X, y = np.eye(3), [0, 1, 2]
+    first = MulticlassSVM(**options).fit(X, y)
+    resumed = MulticlassSVM(resume=True, **options).fit(X, y)
+    np.testing.assert_array_equal(resumed.w_, first.w_)
+    with pytest.raises(ValueError, match="another seed"):
+        MulticlassSVM(resume=True, random_state=0, **options).fit(X, y)
+
+
+COUNTING = [FrankWolfe(), BCFW(), Simplicial(), Subgradient()]
+
+
+@pytest.mark.parametrize("solver", COUNTING, ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize("count", [-1, 2**53 + 1, 2**63 - 1])
+def test_counters_that_no_run_has_are_refused(pair, tmp_path, solver, count):
+    path = tmp_path / "run.npz"
+    run = dict(C=2.0, tol=0, checkpoint=path)
+    solve(pair[0], solver, max_passes=2, **run)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    for name in {"count", "visits"} & set(arrays):
+        if arrays[name].size:
+            np.savez(path, **{**arrays, name: np.full_like(arrays[name], count)})
+            with pytest.raises(ValueError, match=rf"run\.npz.*array {name}"):
+                solve(pair[0], solver, max_passes=4, resume=True, **run)
+
+
+def test_an_archive_that_unpacks_to_more_is_not_unpacked(saved, monkeypatch):
+    path, resume = saved
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez_compressed(path, **arrays, more=np.zeros(10**6))
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(ValueError, match=r"run\.npz.*cannot be read") as refused:
+        resume()
+    assert "compressed" in str(refused.value.__cause__)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_checkpoint_is_no_pipe_or_device(pair, tmp_path, resume):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(OSError, match="name an ordinary file"):
+            solve(pair[0], checkpoint=path, resume=resume)
 
 
 # --- reproducibility -------------------------------------------------------------------------

@@ -407,7 +407,7 @@ def test_a_resumed_run_goes_on_bit_for_bit(name, bounds, penalty, tmp_path):
     [
         ("Polyak", lambda a: a["v"].__iadd__(0.1), "weights and dual point do not belong together"),
         ("Pegasos", lambda a: a["ell"].__iadd__(0.1), "losses and dual point do not belong"),
-        ("Pegasos", lambda a: a["visits"].__isub__(99), "visits or a mass is negative"),
+        ("Pegasos", lambda a: a["visits"].__isub__(99), "array visits has a number that no run"),
         ("Pegasos", lambda a: a["best_w"].__iadd__(0.1), "do not have the objective it says"),
         ("Pegasos", lambda a: a["found"].__imul__(np.nan), "not finite"),
         ("Pegasos", lambda a: a.pop("mu"), "array mu"),

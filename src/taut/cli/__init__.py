@@ -1,8 +1,8 @@
 """The command ``taut``: train, tag, eval, inspect, warmup.
 
 Exit codes: 0 done; 1 the input is wrong, said in one line on standard error; 2 wrong usage;
-130 interrupted by Ctrl-C (``taut train`` saves the best model so far first). Set TAUT_TRACEBACK=1
-to see where in the code an error arose.
+130 interrupted by Ctrl-C, 143 ended by SIGTERM (``taut train`` saves the best model so far first).
+Set TAUT_TRACEBACK=1 to see where in the code an error arose.
 
 A command's module, and with it numpy and numba, is imported when the command is run: help is
 there at once.
@@ -16,7 +16,7 @@ from importlib import import_module
 
 from taut.cli.parser import COMMANDS, parse
 
-DONE, WRONG_INPUT, INTERRUPTED = 0, 1, 130
+DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 # Remedies that errors name in Python's terms, and what they are here.
 OPTIONS = {
     'encoding="latin-1"': "--encoding latin-1",
@@ -24,6 +24,10 @@ OPTIONS = {
     "resume=False": "no --resume",
     'comment="#"': "--comment '#'",
 }
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it leaves nothing to save."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except Terminated:
+        say("terminated")
+        return TERMINATED
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.cli import say
+from taut.cli import Terminated, say
 
 # The path is scored at so many lambdas: more of them cost tagging, not training.
 N_LAMBDAS = 40
@@ -32,6 +32,8 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
         path.extend(time_limit=options.time_limit)
     if path.status is PathStatus.INTERRUPTED:
         raise KeyboardInterrupt  # no model is better than one with a C from half a search
+    if path.status is PathStatus.TERMINATED:
+        raise Terminated
     if not len(path) or np.all(np.isnan(path.scores)):
         raise ValueError("the search was stopped before any C was scored; give it time, or --C")
     C = path.best_C

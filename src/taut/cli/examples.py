@@ -8,8 +8,8 @@ examples:
   taut inspect chunker.taut                                   certificate, strongest features
   cat file | taut tag -m chunker.taut -
 
-exit codes: 0 done; 1 the input is wrong; 2 wrong usage; 130 interrupted (train saves the best
-model so far first). TAUT_TRACEBACK=1 shows where in the code an error arose.
+exit codes: 0 done; 1 the input is wrong; 2 wrong usage; 130 interrupted, 143 terminated
+(train saves the best model so far first). TAUT_TRACEBACK=1 shows where in the code an error arose.
 """
 TRAIN = """\
 examples:
@@ -20,7 +20,7 @@ examples:
   taut train train.crfsuite -o m.taut --format attributes     CRFsuite's files
   taut train big.txt.gz -o m.taut --checkpoint run.npz        and later the same with --resume
 
-Ctrl-C ends training and saves the best model so far (exit code 130).
+Ctrl-C (exit code 130) and SIGTERM (143) end training and save the best model so far.
 """
 TAG = """\
 examples:

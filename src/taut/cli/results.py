@@ -117,8 +117,8 @@ def note(solution: Solution, options: Namespace) -> str:
         return f"stopped after --max-passes {options.max_passes:g} ({reached}); the model is saved"
     if solution.status is Status.TIME_LIMIT:
         return f"stopped after --time-limit {options.time_limit:g} ({reached}); the model is saved"
-    if solution.status is Status.INTERRUPTED:
-        return f"interrupted ({reached}); the best model so far is saved"
+    if solution.status.is_interruption:
+        return f"{solution.status.name.lower()} ({reached}); the best model so far is saved"
     return ""
 
 

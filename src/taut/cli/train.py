@@ -16,7 +16,7 @@ from taut import defaults
 from taut._atomic import check_writable
 from taut.chain_file import save_chain
 from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
-from taut.cli import INTERRUPTED, say
+from taut.cli import DONE, INTERRUPTED, TERMINATED, say
 from taut.cli.choose_c import best_C
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
@@ -45,6 +45,8 @@ from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.schemes import Scheme
 from taut.text.template import Template, read_template
+
+EXIT_CODES = {Status.INTERRUPTED: INTERRUPTED, Status.TERMINATED: TERMINATED}
 
 
 class HeldOut(NamedTuple):
@@ -83,7 +85,7 @@ def run(options: Namespace) -> int:
     save_chain(model(solution), options.output, _kept_options(options, layout, encoder))
     metric = None if held_out is None else held_out.metric
     _tell(Result(solution, *size, codec.classes.tolist(), metric), options)
-    return INTERRUPTED if solution.status is Status.INTERRUPTED else 0
+    return EXIT_CODES.get(solution.status, DONE)
 
 
 def _note_format(layout: Layout, options: Namespace) -> None:

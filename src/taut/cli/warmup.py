@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from taut._compile import cache, places
-from taut.cli import main
+from taut.cli import INTERRUPTED, TERMINATED, Terminated, main
 from taut.solvers.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
@@ -79,8 +79,10 @@ def _run(arguments: list[str]) -> None:
     """A command whose output nobody wants to see."""
     with redirect_stdout(TextIOWrapper(BytesIO())):
         code = main(arguments)
-    if code == 130:
+    if code == INTERRUPTED:
         raise KeyboardInterrupt
+    if code == TERMINATED:
+        raise Terminated
     if code:
         raise ValueError(f"taut {arguments[0]} does not work here; see above")
 

@@ -19,6 +19,7 @@ from taut.solvers.checks import is_number
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.named import is_without_inference, named_solver
 from taut.solvers.sdca import SDCA
+from taut.solvers.seeds import seed_of
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
@@ -26,6 +27,7 @@ UNFINISHED = (
     Status.MAX_PASSES,
     Status.TIME_LIMIT,
     Status.INTERRUPTED,
+    Status.TERMINATED,
     Status.WORSE_THAN_ZERO,
 )
 WARM_STARTS = (False, True, "dual", "primal")
@@ -83,7 +85,9 @@ class StructuredEstimator(BaseEstimator, ABC):
             callback=self.callback,
             warm_start=earlier,
             keep="primal" if self.warm_start == "primal" else "dual",
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=seed_of(
+                check_random_state(self.random_state).randint(2**31 - 1), self.random_state
+            ),
             n_threads=self._n_threads(),
             checkpoint=self.checkpoint,
             checkpoint_seconds=self.checkpoint_seconds,

@@ -6,31 +6,30 @@ own checkpoint (:mod:`taut.solvers.resume`). That the breakpoints in it are as g
 believed; ``true_gaps()`` asks the oracle again.
 """
 
-import json
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taut._atomic import atomic_write
 from taut.path.breakpoint import TABLE, Breakpoint
 from taut.path.storage import Storage
 from taut.path.walk import Solved, Walk
-from taut.solvers.checkpoint import bounds_print, check_place
+from taut.solvers.checkpoint import bounds_print
+from taut.solvers.checkpoint_file import CheckpointFile
 from taut.solvers.resume import restore
+from taut.solvers.seeds import known_seed
 
-FORMAT = "taut path 1"
+FORMAT = "taut path 2"
 # What a walk is about to do, as plain numbers.
 COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked", "has_arrived")
 NUMBERS = ("lam", "lam_min", "promised", "seconds")
 
 
-class PathCheckpoint:
+class PathCheckpoint(CheckpointFile):
+    kind = "checkpoint of a path"
+
     def __init__(self, path: str | Path, every_seconds: float, walk: Walk, about: dict[str, Any]):
-        self.path = Path(path)
-        self.every_seconds = every_seconds
-        self.saved_at = time.perf_counter()
+        super().__init__(path, every_seconds)
         run = walk.run
         self.identity = {
             "format": FORMAT,
@@ -39,15 +38,12 @@ class PathCheckpoint:
             "solver": repr(run.solver),
             "relaxation": run.certifies,
             "bounds": bounds_print(run.state),
+            "seed": known_seed(run.seed),
             "storage": type(walk.storage).__name__,
             **about,
         }
         if run.unsavable:
             raise ValueError(run.unsavable)
-        check_place(path)
-
-    def is_due(self) -> bool:
-        return time.perf_counter() - self.saved_at >= self.every_seconds
 
     def save(self, walk: Walk) -> None:
         header = {
@@ -68,21 +64,13 @@ class PathCheckpoint:
             arrays |= {f"storage.{name}": value for name, value in walk.storage.arrays().items()}
         if walk.validation is not None:
             arrays["scores"] = walk.validation.scores
-        with atomic_write(self.path) as file:
-            np.savez(file, header=np.array(json.dumps(header)), **arrays)
-        self.saved_at = time.perf_counter()
+        self.try_to_write(header, arrays)
 
     def load(self, walk: Walk) -> bool:
         """Put the saved state into ``walk``; False if there is no file."""
         if not self.path.exists():
             return False
-        try:
-            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(str(arrays.pop("header")))
-            header["numbers"], header["ahead"], header["C"]
-        except Exception as error:  # a damaged archive raises nearly anything
-            raise self._damaged("it cannot be read") from error
+        header, arrays = self.read()
         for name, expected in self.identity.items():
             if name not in header or header[name] != expected:
                 raise ValueError(
@@ -105,14 +93,14 @@ class PathCheckpoint:
             given |= {name: float(header[name]) for name in NUMBERS}
             walk.run.C = float(header["C"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise self._damaged("its header") from error
+            raise self.damaged("its header") from error
         lam, C = given["lam"], walk.run.C
         if not (lam > 0 and C > 0 and np.isclose(lam * C * walk.run.n, 1.0)):
-            raise self._damaged("lambda and C do not belong together")
+            raise self.damaged("lambda and C do not belong together")
         if not 0 < given["promised"] < np.inf:
-            raise self._damaged("the gap it promises")
+            raise self.damaged("the gap it promises")
         if len(numbers) != len(points) - 1 or len(numbers_ahead) != len(ahead):
-            raise self._damaged("there are not as many weights as breakpoints")
+            raise self.damaged("there are not as many weights as breakpoints")
         own_lam_min = walk.lam_min
         for name, value in given.items():
             setattr(walk, name, value)
@@ -122,27 +110,27 @@ class PathCheckpoint:
             Solved(point, w, number)
             for point, w, number in zip(ahead, far, numbers_ahead, strict=True)
         ]
-        restore(walk.run, _below(arrays, "run."), self._damaged)
+        restore(walk.run, _below(arrays, "run."), self.damaged)
         if walk.storage is not None:
             self._restore_storage(walk.storage, _below(arrays, "storage."), numbers + numbers_ahead)
         if walk.validation is not None:
             scores = arrays.get("scores")
             if scores is None or scores.shape != walk.validation.scores.shape:
-                raise self._damaged("array scores")
+                raise self.damaged("array scores")
             walk.validation.scores = scores
 
     def _weights(self, arrays: dict[str, np.ndarray], name: str, shape: tuple) -> np.ndarray:
         array = arrays.get(name)
         if array is None or array.dtype != np.float64 or array.shape != shape:
-            raise self._damaged(f"array {name}")
+            raise self.damaged(f"array {name}")
         if not np.all(np.isfinite(array)):
-            raise self._damaged(f"array {name} has values that are not finite")
+            raise self.damaged(f"array {name} has values that are not finite")
         return array
 
     def _points(self, arrays: dict[str, np.ndarray], name: str) -> list[Breakpoint]:
         table = arrays.get(name)
         if table is None or table.dtype != TABLE or table.ndim != 1:
-            raise self._damaged(f"array {name}")
+            raise self.damaged(f"array {name}")
         lam = table["lam"]
         finite = [field for field in TABLE.names or () if field not in ("lam", "score", "distance")]
         sound = all(np.all(np.isfinite(table[field])) for field in finite) and np.all(lam > 0)
@@ -153,7 +141,7 @@ class PathCheckpoint:
         gap = solved["hinge"] + solved["lam"] * solved["product"] - solved["loss"]
         scale = 1e-6 * (1.0 + np.abs(solved["hinge"]) + np.abs(solved["loss"]))
         if not (sound and np.all(np.abs(gap - solved["gap"]) <= scale)):
-            raise self._damaged(f"the numbers of array {name} do not belong together")
+            raise self.damaged(f"the numbers of array {name} do not belong together")
         return [Breakpoint(*row.tolist()) for row in table]
 
     def _restore_storage(
@@ -162,15 +150,9 @@ class PathCheckpoint:
         try:
             storage.restore(arrays)
         except (KeyError, ValueError, IndexError) as error:
-            raise self._damaged(f"the weights of its breakpoints: {error}") from error
+            raise self.damaged(f"the weights of its breakpoints: {error}") from error
         if any(not 0 <= number < len(storage) for number in numbers):
-            raise self._damaged("breakpoints without weights")
-
-    def _damaged(self, why: Any) -> ValueError:
-        return ValueError(
-            f"{str(self.path)!r} is not a whole checkpoint of a path ({why}); "
-            "delete it or give another path"
-        )
+            raise self.damaged("breakpoints without weights")
 
 
 def _below(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

@@ -44,7 +44,8 @@ class Journey:
                 if status is None and stopped:
                     status = PathStatus.CALLBACK
                 if status is None and stop.requested:
-                    status = PathStatus.INTERRUPTED
+                    ended = stop.is_termination
+                    status = PathStatus.TERMINATED if ended else PathStatus.INTERRUPTED
                 if status is None and time_limit is not None and spent >= time_limit:
                     status = PathStatus.TIME_LIMIT
                 if self.checkpoint is not None and (status is not None or self.checkpoint.is_due()):

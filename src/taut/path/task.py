@@ -17,6 +17,7 @@ from taut.solvers.named import SOLVERS, named_crf_solver
 from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA
+from taut.solvers.seeds import seed_of
 from taut.solvers.solution import HISTORY, Solution, Status, describe
 from taut.solvers.solve import check_fits
 
@@ -64,7 +65,9 @@ class Task:
             solver = own.solver if solver is None else solver
             bounds = own.bounds if bounds is None else bounds
             if seed is None:
-                seed = int(check_random_state(own.random_state).randint(2**31 - 1))
+                seed = seed_of(
+                    check_random_state(own.random_state).randint(2**31 - 1), own.random_state
+                )
             n_threads = own._n_threads() if n_threads is None else n_threads
             progress = own.verbose if progress is None else progress
         elif not (X is None and y is None and sample_weight is None):

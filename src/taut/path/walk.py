@@ -37,6 +37,7 @@ class PathStatus(Enum):
     TO_ZERO = "the path is complete: its last weights serve for every smaller lambda"
     TO_LAM_MIN = "the path is complete, down to lam_min"
     INTERRUPTED = "interrupted; the breakpoints so far are good, extend() goes on"
+    TERMINATED = "terminated by a signal; the breakpoints so far are good, extend() goes on"
     TIME_LIMIT = "stopped at time_limit; the breakpoints so far are good, extend() goes on"
     MAX_PASSES = (
         "stopped: max_passes at one lambda did not bring the gap down; the breakpoints so far are "

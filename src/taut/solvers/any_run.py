@@ -18,6 +18,7 @@ class AnyRun(ABC):
     problem: Any
     solver: Any
     C: float
+    seed: int
     n: int  # examples
     importance: np.ndarray  # (n,)
     state: Any  # has w and count, whose first entry counts steps

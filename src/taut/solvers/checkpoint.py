@@ -1,30 +1,31 @@
 """Checkpoints: the state of a run in one file, written atomically, loaded without executing code.
 
 The file is a NumPy archive of plain arrays and one JSON text with what the run was: format, data
-fingerprint, solver, C, history. A checkpoint of other data or another solver is refused. Which
+fingerprint, solver, C, seed, history. A checkpoint of another run is refused. Which
 arrays there are, and what makes them sound, is the run's business (``resume``).
 """
 
 import hashlib
-import json
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taut._atomic import atomic_write
 from taut.solvers.best import Best
+from taut.solvers.checkpoint_file import CheckpointFile
+from taut.solvers.seeds import known_seed
 from taut.solvers.solution import HISTORY
 
-FORMAT = "taut checkpoint 3"
+FORMAT = "taut checkpoint 4"
+# Counters beyond this are not exact as floats, and no run comes near.
+MOST_COUNTED = 2**53
 
 
-class Checkpoint:
+class Checkpoint(CheckpointFile):
+    kind = "taut checkpoint"
+
     def __init__(self, path: str | Path, every_seconds: float, run: Any):
-        self.path = Path(path)
-        self.every_seconds = every_seconds
-        self.saved_at = time.perf_counter()
+        super().__init__(path, every_seconds)
         self.identity = {
             "format": FORMAT,
             "formulation": run.formulation,
@@ -35,29 +36,35 @@ class Checkpoint:
             "l1": run.l1,
             "slack penalty": run.penalty.value,
             "bounds": bounds_print(run.state),
+            "seed": known_seed(run.seed),
         }
         if run.unsavable:
             raise ValueError(run.unsavable)
-        check_place(path)
-
-    def is_due(self) -> bool:
-        return time.perf_counter() - self.saved_at >= self.every_seconds
 
     def save(self, run: Any, best: Best) -> None:
         about = {name: value for name, value in vars(best).items() if name != "w"}
-        header = json.dumps({**self.identity, **about})
-        with atomic_write(self.path) as file:
-            np.savez(file, header=np.array(header), best_w=best.w, **run.saved_arrays())
-        self.saved_at = time.perf_counter()
+        arrays = {"best_w": best.w, **run.saved_arrays()}
+        self.try_to_write({**self.identity, **about}, arrays)
 
     def load(self, run: Any) -> Best | None:
         """Put the saved state into ``run`` and return its results; None if there is no file."""
         if not self.path.exists():
             return None
+        header, arrays = self.read()
+        best = self._best(header, arrays)
+        for name, expected in self.identity.items():
+            if name not in header or header[name] != expected:
+                raise ValueError(
+                    f"{str(self.path)!r} is a checkpoint of another run: this run has another "
+                    f"{name}; give another path, or resume=False to start anew"
+                )
+        if best.w.shape != run.state.w.shape or best.w.dtype != np.float64:
+            raise self.damaged("array best_w")
+        run.resume(arrays, best, self.damaged)
+        return best
+
+    def _best(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Best:
         try:
-            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(str(arrays.pop("header")))
             best = Best(
                 rows=[tuple(map(float, row)) for row in header["rows"]],
                 primal=float(header["primal"]),
@@ -69,37 +76,11 @@ class Checkpoint:
                 score=float(header["score"]),
                 checks_since=int(header["checks_since"]),
             )
-            if any(len(row) != len(HISTORY.names or ()) for row in best.rows):
-                raise ValueError("rows of another length")
-        except Exception as error:  # a damaged archive raises nearly anything
-            raise self._damaged("it cannot be read") from error
-        for name, expected in self.identity.items():
-            if header.get(name) != expected:
-                raise ValueError(
-                    f"{str(self.path)!r} is a checkpoint of another run: this run has another "
-                    f"{name}; give another path, or resume=False to start anew"
-                )
-        if best.w.shape != run.state.w.shape or best.w.dtype != np.float64:
-            raise self._damaged("array best_w")
-        run.resume(arrays, best, self._damaged)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise self.damaged("its header") from error
+        if any(len(row) != len(HISTORY.names or ()) for row in best.rows):
+            raise self.damaged("rows of another length")
         return best
-
-    def _damaged(self, why: Any) -> ValueError:
-        return ValueError(
-            f"{str(self.path)!r} is not a whole taut checkpoint ({why}); "
-            "delete it or give another path"
-        )
-
-
-def check_place(path: str | Path) -> None:
-    """Before any work is done that could not be saved."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"the checkpoint's folder {str(folder)!r} does not exist; create it first"
-        )
 
 
 def bounds_print(state: Any) -> str:
@@ -133,6 +114,9 @@ def checked_arrays(
             raise damaged(f"array {name} has shape {saved.shape}, not {array.shape}")
         if saved.dtype.kind == "f" and not np.all(np.isfinite(saved)):
             raise damaged(f"array {name} has values that are not finite")
+        counts = name in ("count", "visits")
+        if counts and np.any((saved < 0) | (saved > MOST_COUNTED)):
+            raise damaged(f"array {name} has a number that no run counts to")
 
 
 def check_order(arrays: dict[str, np.ndarray], damaged: Any) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C between steps, never inside one, so that the model it leaves behind is a true iterate."""
+"""Ctrl-C and SIGTERM between steps, never inside one: the model left behind is a true iterate."""
 
 import signal
 import threading
@@ -8,28 +8,44 @@ from typing import Any
 
 
 class Interrupt:
-    requested = False
+    signal: int | None = None  # that came first
+
+    @property
+    def requested(self) -> bool:
+        return self.signal is not None
+
+    @property
+    def is_termination(self) -> bool:
+        """Whether a job scheduler, or whoever else sends SIGTERM, wants the process to end."""
+        return self.signal == signal.SIGTERM
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """The first Ctrl-C only sets ``requested``; a second one interrupts at once.
+    """The first Ctrl-C or SIGTERM is only noted; a second one acts at once, as it did before.
 
     Signals belong to the main thread: elsewhere nothing is changed.
     """
     interrupt = Interrupt()
-    before = signal.getsignal(signal.SIGINT)
-    # A handler that was not set from Python (None) could not be put back.
-    if threading.current_thread() is not threading.main_thread() or before is None:
+    if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
 
     def request(number: int, frame: Any) -> None:
-        interrupt.requested = True
-        signal.signal(signal.SIGINT, before)
+        interrupt.signal = number
+        put_back()
 
-    signal.signal(signal.SIGINT, request)
     try:
+        for number, handler in before.items():
+            # A handler that was not set from Python (None) could not be put back.
+            if handler is not None:
+                signal.signal(number, request)
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        put_back()

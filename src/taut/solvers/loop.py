@@ -177,7 +177,7 @@ class Loop:
             )
             if interrupt.requested:
                 self.progress.say("interrupted: certifying the current model")
-                return Status.INTERRUPTED
+                return Status.TERMINATED if interrupt.is_termination else Status.INTERRUPTED
             if self._out_of_time():
                 return Status.TIME_LIMIT
         return None

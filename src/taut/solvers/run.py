@@ -65,6 +65,7 @@ class Run(OracleRun):
         l1: float = 0.0,
     ):
         self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
+        self.seed = seed
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         self.lengths = lengths_of(problem)

@@ -52,6 +52,10 @@ class Status(Enum):
         "interrupted; this is the best model so far, "
         "fit again with warm_start (or resume from a checkpoint) to go on"
     )
+    TERMINATED = (
+        "terminated by a signal; this is the best model so far, "
+        "fit again with warm_start (or resume from a checkpoint) to go on"
+    )
     CALLBACK = "stopped by the callback"
     ON_PATH = "taken from a regularisation path"
     BEST_SCORE = (
@@ -61,6 +65,11 @@ class Status(Enum):
         "stopped early: the score on held-out data no longer rises; "
         "these are the weights with the best one"
     )
+
+    @property
+    def is_interruption(self) -> bool:
+        """Whether Ctrl-C or SIGTERM ended the run."""
+        return self in (Status.INTERRUPTED, Status.TERMINATED)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class DecompositionRun(OracleRun):
         penalty: SlackPenalty,
     ):
         self.problem, self.solver, self.C, self.penalty = problem, solver, C, penalty
+        self.seed = seed
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         self.lengths = lengths_of(problem)

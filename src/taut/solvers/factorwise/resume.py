@@ -37,9 +37,9 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
         if marginals.min(initial=0.0) < -ROUNDING or np.any(abs(sums - 1.0) > ROUNDING):
             raise damaged(f"array {name} does not hold distributions")
     _check_counts(arrays["chosen"], factors, damaged)
-    total, count = arrays["total"], arrays["count"]
-    if not (total[RHO] > 0 and 0 < total[LENGTH] <= 1 and count.min() >= 0):
-        raise damaged("a penalty, a step length or a counter that no run has")
+    total = arrays["total"]
+    if not (total[RHO] > 0 and 0 < total[LENGTH] <= 1):
+        raise damaged("a penalty or a step length that no run has")
     for name, array in current.items():
         if not name.startswith(("sampler.kind", "sampler.tree")):
             array[...] = arrays[name]

@@ -62,6 +62,7 @@ class FactorRun(AnyRun):
                 'MultilabelSVM, or a solver with an oracle such as "bcfw"'
             )
         self.problem, self.solver, self.C = problem, solver, C
+        self.seed = seed
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
         solver.check_factors(self.factors)
         self.n, self.blocks = problem.n, len(self.factors.owner)

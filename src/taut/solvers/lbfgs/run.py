@@ -58,6 +58,7 @@ class LBFGSRun(OracleRun):
         l1: float = 0.0,
     ):
         self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
+        self.seed = seed
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         lower, upper = problem_bounds(problem, bounds)
@@ -192,8 +193,6 @@ class LBFGSRun(OracleRun):
 
     def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
         checked_arrays({"count": self.state.count}, arrays, damaged, growing="")
-        if arrays["count"].min() < 0:
-            raise damaged("a number of steps is negative")
         if not np.all(np.isfinite(best.w)):
             raise damaged("array best_w has values that are not finite")
         found = self.evaluate(best.w)

@@ -32,8 +32,8 @@ def resume(run: Any, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged
     current = _kept(run)
     checked_arrays({**current, **run.saved_oracle()}, arrays, damaged, growing="")
     check_order(arrays, damaged)
-    if min(arrays[name].min(initial=0) for name in ("count", "visits", "mass", "mean_mass")) < 0:
-        raise damaged("a number of visits or a mass is negative")
+    if min(arrays[name].min(initial=0) for name in ("mass", "mean_mass")) < 0:
+        raise damaged("a mass is negative")
     try:
         problem.copy_dual(arrays["mu"], state.mu)
     except (KeyError, ValueError, IndexError) as error:

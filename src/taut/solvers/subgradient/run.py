@@ -56,6 +56,7 @@ class SubgradientRun(OracleRun):
         penalty: SlackPenalty = SlackPenalty.LINEAR,
     ):
         self.problem, self.solver, self.C, self.penalty = problem, solver, C, penalty
+        self.seed = seed
         self.n = problem.n
         self.importance = np.asarray(problem.importance, np.float64)
         self.state = cold_state(problem, solver, problem_bounds(problem, bounds), seed, penalty)
