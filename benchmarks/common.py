@@ -22,6 +22,7 @@ from scipy import sparse
 
 from taut.datasets import load_ocr_letters
 from taut.decode import decode
+from taut.solvers.any_run import Objective
 from taut.solvers.run import Run, Solver
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
@@ -106,7 +107,7 @@ def score_chunks(problem: Pairwise, w: NDArray[Any], split: Split, data: Encoded
 
 
 def new_run(problem: Any, solver: Solver, C: float, seed: int = 0) -> Run:
-    return Run(problem, solver, C, bounds=None, seed=seed, n_threads=1)
+    return Run(problem, solver, Objective(C, bounds=None, seed=seed, n_threads=1))
 
 
 def megabytes(value: Any) -> float:

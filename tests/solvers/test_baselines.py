@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taut.solvers import DLPW, GDMM, IDAL, AugmentedLagrangian, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly, log_sum_exp
 from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.factorwise.state import LENGTH
@@ -36,7 +37,7 @@ def train(which, solver, *, tol=1e-6, max_passes=3000, box=None, **options):
 
 
 def new_run(which, solver, box=None):
-    run = FactorRun(PROBLEMS[which], solver, C, bounds=box, seed=0, n_threads=1)
+    run = FactorRun(PROBLEMS[which], solver, Objective(C, bounds=box, seed=0, n_threads=1))
     run.compile()
     return run
 
@@ -161,7 +162,9 @@ def test_a_sweep_never_raises_the_bound_of_given_weights():
     """C is so small that the weights stay: what falls, falls by the messages."""
     problem = PROBLEMS[LOOPS]
     for smoothing in (0.0, 1e-6):
-        run = FactorRun(problem, DLPW(smoothing=smoothing), 1e-12, bounds=None, seed=0, n_threads=1)
+        run = FactorRun(
+            problem, DLPW(smoothing=smoothing), Objective(1e-12, bounds=None, seed=0, n_threads=1)
+        )
         run.compile()
         before = run.certify().primal
         for _ in range(5):

@@ -11,6 +11,7 @@ from scipy import sparse
 from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.run import Run
 
 C = 0.6
@@ -183,7 +184,7 @@ def test_the_history_brackets_the_optimum_and_the_dual_rises(which, name, box):
 )
 def test_block_gaps_sum_to_primal_minus_dual(which, name, box):
     problem, reference = PAIRS[which]
-    run = Run(problem, SOLVERS[name], C, bounds=BOUNDS.get(box), seed=3, n_threads=1)
+    run = Run(problem, SOLVERS[name], Objective(C, bounds=BOUNDS.get(box), seed=3, n_threads=1))
     for _ in range(4):
         certificate = run.certify()
         expected = reference.block_gaps(run.state.mu, run.state.w)
@@ -246,7 +247,7 @@ def test_all_solvers_agree_within_their_gaps(which, box):
 def test_the_average_is_the_weighted_average_of_the_iterates(which, name):
     """w_bar = 2/(K(K+1)) sum_k k w_k, kept without touching all weights at every step."""
     problem, _ = PAIRS[which]
-    run = Run(problem, SOLVERS[name], C, bounds=None, seed=1, n_threads=1)
+    run = Run(problem, SOLVERS[name], Objective(C, bounds=None, seed=1, n_threads=1))
     total, total_loss = np.zeros(problem.dim), 0.0
     for k in range(1, 26):
         run.advance(1)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, Simplicial, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
 
@@ -54,7 +55,9 @@ def exactly(problem, solver, **options):
 
 def new_run(problem, solver, penalty=LINEAR):
     run = DecompositionRun(
-        problem, solver, C, bounds=None, seed=0, n_threads=1, penalty=SlackPenalty(penalty)
+        problem,
+        solver,
+        Objective(C, bounds=None, seed=0, n_threads=1, penalty=SlackPenalty(penalty)),
     )
     run.compile()
     return run

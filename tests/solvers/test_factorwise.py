@@ -25,6 +25,7 @@ from factor_reference import FactorReference
 from graph_reference import path, random_reference
 
 from taut.solvers import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.factorwise.multipliers import take_direct_step
 from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.factorwise.state import RHO, UPDATES
@@ -53,7 +54,7 @@ def soft_solver(direction, **options):
 def run_of(which, solver, box=None, seed=3):
     """At a fixed rho, so that every value is that of one problem."""
     solver = replace(solver, anneal=1.0)
-    run = FactorRun(PROBLEMS[which], solver, C, bounds=box, seed=seed, n_threads=1)
+    run = FactorRun(PROBLEMS[which], solver, Objective(C, bounds=box, seed=seed, n_threads=1))
     run.compile()
     return run
 
@@ -280,7 +281,7 @@ def test_weights_and_messages_follow_from_the_marginals(which, direction, order)
     box = BOX if which == "loops of two types" else None
     F = factor_reference(which, C, WARM, box)
     solver = with_multipliers(direction, temperature=WARM, order=order)
-    run = FactorRun(PROBLEMS[which], solver, C, bounds=box, seed=3, n_threads=1)
+    run = FactorRun(PROBLEMS[which], solver, Objective(C, bounds=box, seed=3, n_threads=1))
     run.compile()
     state = run.state
     for passes in (1, 3, 10, 100):
@@ -419,7 +420,9 @@ def test_all_orders_and_steps_find_the_penalised_optimum(which, temperature, box
 @pytest.mark.parametrize("kind", [SoftBCFW, SoftSDCA, AugmentedLagrangian, IDAL])
 def test_annealing_ends_at_rho(kind):
     solver = kind(rho=0.3, anneal=2.0)
-    run = FactorRun(PROBLEMS["loops of two types"], solver, C, bounds=None, seed=3, n_threads=1)
+    run = FactorRun(
+        PROBLEMS["loops of two types"], solver, Objective(C, bounds=None, seed=3, n_threads=1)
+    )
     run.compile()
     rhos = [run.state.total[RHO]]
     while rhos[-1] > 0.3:

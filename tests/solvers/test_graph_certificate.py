@@ -18,6 +18,7 @@ from graph_reference import (
 from taut_reference import chain_pair, multiclass_pair
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.run import Run
 from taut.structures import chain_problem, multiclass_problem
 from taut.structures.graphs import GraphModel, graph_problem
@@ -182,7 +183,7 @@ def test_all_solvers_agree_within_their_gaps(which, box):
 @pytest.mark.parametrize("name", ["batch", "toward, gap", "pairwise, cache", "corrective, gap"])
 def test_block_gaps_sum_to_primal_minus_dual(which, name):
     problem, reference = PAIRS[which]
-    run = Run(problem, SOLVERS[name], C, bounds=None, seed=3, n_threads=1)
+    run = Run(problem, SOLVERS[name], Objective(C, bounds=None, seed=3, n_threads=1))
     for _ in range(3):
         certificate = run.certify()
         expected = reference.block_gaps(run.state.mu, run.state.w)
@@ -450,7 +451,8 @@ def test_interpreted_python_walks_the_same_trajectory(which, name):
     problem, _ = PAIRS[which]
     other = Interpreted.of(problem.arrays, problem.importance)
     runs = [
-        Run(one, SOLVERS[name], C, bounds=None, seed=4, n_threads=1) for one in (problem, other)
+        Run(one, SOLVERS[name], Objective(C, bounds=None, seed=4, n_threads=1))
+        for one in (problem, other)
     ]
     for _ in range(3):
         ours, theirs = (run.certify() for run in runs)

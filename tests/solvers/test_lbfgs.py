@@ -14,6 +14,7 @@ from crf_reference import CRFReference, boxes, crf_pairs
 from taut_reference import chain_pair
 
 from taut.solvers import LBFGS, SDCA, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.lbfgs.run import LBFGSRun
 from taut.structures import Pairwise, multiclass_problem, smoothed
 
@@ -35,7 +36,7 @@ def solution_of(which, box="free"):
 
 
 def new_run(problem, bounds=None, n_threads=1):
-    return LBFGSRun(problem, LBFGS(), C, bounds=bounds, seed=0, n_threads=n_threads)
+    return LBFGSRun(problem, LBFGS(), Objective(C, bounds=bounds, seed=0, n_threads=n_threads))
 
 
 def minimisers():

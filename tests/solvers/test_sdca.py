@@ -14,6 +14,7 @@ from taut_reference import chain_pair
 from taut import regularization_path
 from taut.path import PathStatus
 from taut.solvers import BCFW, LBFGS, SDCA, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.run import Run
 from taut.structures import Pairwise, chain_problem, multiclass_problem, smoothed
 from taut.structures.features import node_features
@@ -131,7 +132,7 @@ def test_every_order_finds_the_same_optimum(which):
 def test_a_certificate_of_the_average_is_its_own(which):
     """Averages of dual points are dual points; their entropies average to a lower bound."""
     problem, reference = PAIRS[which]
-    run = Run(problem, SDCA(averaging=True), C, bounds=None, seed=0, n_threads=1)
+    run = Run(problem, SDCA(averaging=True), Objective(C, bounds=None, seed=0, n_threads=1))
     total, weights, losses = np.zeros(problem.dim), 0.0, 0.0
     for k in range(1, 3 * problem.n + 1):
         run.advance(1)
@@ -157,7 +158,7 @@ def test_a_certificate_of_the_average_is_its_own(which):
 def test_the_first_pass_of_gap_sampling_visits_every_example_once(which):
     """Entropies are zero at the truth and positive after a visit; there are n visits."""
     problem, reference = PAIRS[which]
-    run = Run(problem, SDCA(), C, bounds=None, seed=3, n_threads=1)
+    run = Run(problem, SDCA(), Objective(C, bounds=None, seed=3, n_threads=1))
     run.advance(problem.n)
     assert run.oracle_calls == problem.n
     alone = [len(reference.of.labellings(i)) == 1 for i in range(problem.n)]
@@ -171,7 +172,7 @@ def test_later_passes_visit_where_the_gap_is():
     base = multiclass_problem(
         rng.normal(size=(4, 2)), np.array([0, 1, 2, 0]), 3, importance=importance
     )
-    run = Run(smoothed(base), SDCA(), C, bounds=None, seed=0, n_threads=1)
+    run = Run(smoothed(base), SDCA(), Objective(C, bounds=None, seed=0, n_threads=1))
     run.advance(4)
     before = run.state.mu[: -run.n].copy()
     run.advance(40)
@@ -261,7 +262,7 @@ def test_interpreted_it_walks_the_same_trajectory(which, box):
     compiled = PAIRS[which][0]
     interpreted = compiled._replace(base=Interpreted(*compiled.base))
     runs = [
-        Run(one, SDCA(), C, bounds=box_of(which, box), seed=4, n_threads=1)
+        Run(one, SDCA(), Objective(C, bounds=box_of(which, box), seed=4, n_threads=1))
         for one in (compiled, interpreted)
     ]
     for _ in range(3):
@@ -291,7 +292,7 @@ def test_a_warm_start_at_another_C(other, keep):
     problem, reference = PAIRS["weighted chain"]
     first = solution_of("weighted chain")
     before = first.state.mu.copy()
-    run = Run(problem, SDCA(), other, bounds=None, seed=0, n_threads=1)
+    run = Run(problem, SDCA(), Objective(other, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, keep)
     if keep == "dual" or other < C:
         np.testing.assert_allclose(run.state.w, other / C * first.state.w, rtol=0, atol=1e-10)
@@ -324,7 +325,7 @@ def test_more_examples_start_at_their_truth():
         chain_problem(whole.features.rows.dense[: parts[0]], [3, 1], whole.truth[: parts[0]], 3)
     )
     first = solve(few, C=C, tol=TOL)
-    run = Run(problem, SDCA(), C, bounds=None, seed=0, n_threads=1)
+    run = Run(problem, SDCA(), Objective(C, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "dual")
     np.testing.assert_array_equal(run.state.mu[-problem.n :][2:], 0.0)
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-10)

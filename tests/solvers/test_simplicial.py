@@ -28,6 +28,7 @@ from scipy.optimize import nnls
 from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
 from taut.structures import slack_rescaled
@@ -69,7 +70,9 @@ def exactly(problem, solver, **options):
 
 def new_run(problem, solver, penalty=LINEAR, bounds=None, C=C):
     run = DecompositionRun(
-        problem, solver, C, bounds=bounds, seed=0, n_threads=1, penalty=SlackPenalty(penalty)
+        problem,
+        solver,
+        Objective(C, bounds=bounds, seed=0, n_threads=1, penalty=SlackPenalty(penalty)),
     )
     run.compile()
     return run

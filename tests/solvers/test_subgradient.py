@@ -12,6 +12,7 @@ from taut_reference import tiny_pairs
 
 from taut import PythonProblem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import draw, new_sampler
 from taut.solvers.subgradient import Subgradient
@@ -60,7 +61,7 @@ boxes = pytest.mark.parametrize("box", [None, BOX], ids=["no box", "box"])
 def new_run(which, solver, C=0.6, box=None, penalty=LINEAR, seed=0, n_threads=1):
     problem = PAIRS[which][0] if isinstance(which, str) else which
     return SubgradientRun(
-        problem, solver, C, bounds=box, seed=seed, n_threads=n_threads, penalty=penalty
+        problem, solver, Objective(C, bounds=box, seed=seed, n_threads=n_threads, penalty=penalty)
     )
 
 

@@ -11,6 +11,7 @@ from taut_reference import chain_pair, multiclass_pair
 
 from taut import regularization_path
 from taut.solvers import LBFGS, SDCA, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.lbfgs.run import LBFGSRun
 from taut.structures import partly_labelled, smoothed
 
@@ -68,7 +69,7 @@ class Partial:
         return primal
 
     def run(self):
-        return LBFGSRun(self.problem, LBFGS(), C, bounds=None, seed=0, n_threads=1)
+        return LBFGSRun(self.problem, LBFGS(), Objective(C, bounds=None, seed=0, n_threads=1))
 
 
 @cases
@@ -138,7 +139,7 @@ def test_the_gap_is_that_of_the_weights_returned(large):
         known = np.random.default_rng(seed).random(len(base.truth)) < 0.3
         problem = partly_labelled(base, known)
         solution = solve(problem, C=large, tol=1e-6, max_passes=500)
-        run = LBFGSRun(problem, LBFGS(), large, bounds=None, seed=0, n_threads=1)
+        run = LBFGSRun(problem, LBFGS(), Objective(large, bounds=None, seed=0, n_threads=1))
         found = run.evaluate(solution.w)
         assert solution.primal == pytest.approx(found.primal, rel=1e-12)
         assert solution.dual == pytest.approx(found.dual, rel=1e-12, abs=1e-12)

@@ -29,6 +29,7 @@ from taut.problem import (
     shift,
 )
 from taut.solvers import BCFW, FrankWolfe, Status, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.run import Run
 from taut.structures.pose import Pose
 from taut.structures.pose_build import pose_problem
@@ -302,7 +303,9 @@ def test_every_solver_reaches_a_small_gap(tiny, name):
 
 def test_mu_keeps_the_loss_that_the_solver_tracks(tiny):
     problem, _ = tiny
-    run = Run(problem, BCFW(direction="corrective"), 0.5, bounds=None, seed=0, n_threads=1)
+    run = Run(
+        problem, BCFW(direction="corrective"), Objective(0.5, bounds=None, seed=0, n_threads=1)
+    )
     run.advance(10 * problem.n)
     losses = run.state.mu.reshape(problem.n, -1)[:, -1]
     np.testing.assert_allclose(losses, run.state.ell, rtol=0, atol=1e-12)
@@ -314,7 +317,7 @@ def test_the_interpreted_trajectory_is_the_same(tiny):
     problem, _ = tiny
     solver, _ = SOLVERS["corrective"]
     runs = [
-        Run(one, solver, 0.5, bounds=None, seed=4, n_threads=1)
+        Run(one, solver, Objective(0.5, bounds=None, seed=4, n_threads=1))
         for one in (problem, Interpreted(*problem))
     ]
     for run in runs:

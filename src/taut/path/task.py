@@ -19,7 +19,7 @@ from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA
 from taut.solvers.seeds import seed_of
 from taut.solvers.solution import HISTORY, Solution, Status, describe
-from taut.solvers.solve import check_fits
+from taut.solvers.solver import Objective
 
 
 class Task:
@@ -87,14 +87,8 @@ class Task:
 
     def new_run(self) -> Run:
         """A run at the truth; its C is set by the walk."""
-        return Run(
-            self.problem,
-            self.solver,
-            1.0,
-            bounds=self.bounds,
-            seed=self.seed,
-            n_threads=self.n_threads,
-        )
+        objective = Objective(1.0, bounds=self.bounds, seed=self.seed, n_threads=self.n_threads)
+        return Run(self.problem, self.solver, objective)
 
     def first_run(self) -> tuple[Run, np.ndarray]:
         """A run that is ready to go, and the objective at w = 0, example by example."""
@@ -200,5 +194,5 @@ def path_solver(solver: Any, problem: Any) -> BCFW:
         raise TypeError(
             f"{describe(solver)} cannot follow a path; use BCFW, with any order and direction"
         )
-    check_fits(problem, solver)
+    solver.check_fits(problem, Objective(1.0))
     return _with_exact_gaps(solver)

@@ -1,29 +1,40 @@
 """What the loop asks of a run, whatever moves it."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from taut.solvers.best import Best
+from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged
 from taut.solvers.solution import Status
 
 
+class Objective(NamedTuple):
+    """What is minimised, beside what the problem says, and what a run has to itself."""
+
+    C: float
+    penalty: SlackPenalty = SlackPenalty.LINEAR
+    l1: float = 0.0
+    bounds: Bounds | None = None
+    seed: int = 0
+    n_threads: int = 1
+
+
 class AnyRun(ABC):
     """A problem, a solver's options and the state they move."""
 
-    problem: Any
-    solver: Any
-    C: float
-    seed: int
-    n: int  # examples
-    importance: np.ndarray  # (n,)
     state: Any  # has w and count, whose first entry counts steps
-    penalty: SlackPenalty = SlackPenalty.LINEAR
-    l1: float = 0.0  # lambda l1 |w|_1 is part of the objective
+
+    def __init__(self, problem: Any, solver: Any, objective: Objective):
+        self.problem, self.solver = problem, solver
+        self.C, self.penalty, self.l1 = objective.C, objective.penalty, objective.l1
+        self.seed = objective.seed
+        self.n = problem.n  # examples
+        self.importance = np.asarray(problem.importance, np.float64)  # (n,)
 
     @property
     def steps(self) -> int:

@@ -40,6 +40,7 @@ from taut.problem import (
 )
 from taut.solvers.corners import best_and_worst, has_room, insert, rescale
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
+from taut.solvers.solver import Objective, Solver
 from taut.solvers.state import (
     AVERAGED,
     GLOBAL_GAP,
@@ -73,7 +74,7 @@ class Direction(IntEnum):
 
 
 @dataclass(frozen=True)
-class BCFW:
+class BCFW(Solver):
     """Options of block-coordinate Frank-Wolfe.
 
     ``order`` is "cyclic", "permuted", "uniform" or "gap"; ``direction`` is "toward", "pairwise",
@@ -126,6 +127,22 @@ class BCFW:
     @property
     def keeps_corners(self) -> bool:
         return self.cache or self.keeps_alpha
+
+    def describe(self) -> str:
+        """
+        >>> BCFW(cache=True).describe()
+        'block-coordinate Frank-Wolfe (order gap, direction toward, cache)'
+        """
+        assert isinstance(self.order, Order)
+        assert isinstance(self.direction, Direction)
+        parts = [f"order {self.order.name.lower()}", f"direction {self.direction.name.lower()}"]
+        parts += ["cache"] * self.cache + ["averaging"] * self.averaging
+        return f"block-coordinate Frank-Wolfe ({', '.join(parts)})"
+
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.run import Run  # which knows this class
+
+        return Run(problem, self, objective)
 
 
 @by_reference

@@ -8,15 +8,17 @@ Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from taut._compile import Problem, compiled
 from taut.accumulator import squared_norm
 from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
+from taut.solvers.solver import Objective, Solver
 from taut.solvers.state import AVERAGED, STEPS, line_search, move
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(Solver):
     """Options of batch Frank-Wolfe."""
 
     averaging: bool = False
@@ -26,16 +28,20 @@ class FrankWolfe:
         return 1
 
     @property
-    def keeps_alpha(self) -> bool:
-        return False
-
-    @property
     def keeps_corners(self) -> bool:
         return False
 
     @property
     def keeps_gram(self) -> bool:
         return False
+
+    def describe(self) -> str:
+        return "batch Frank-Wolfe"
+
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.run import Run  # which knows this class
+
+        return Run(problem, self, objective)
 
 
 @compiled

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +10,9 @@ from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
-from taut.solvers.factorwise import FactorSolver
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
 from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress
 from taut.solvers.solution import HISTORY, Solution, Status
-from taut.solvers.subgradient import Subgradient
 
 NO_GAPS = np.zeros(0)
 UNFINISHED = (Status.MAX_PASSES, Status.TIME_LIMIT, Status.SOFT_CONVERGED)
@@ -38,10 +35,6 @@ def check_scale(scale: float) -> None:
             "at w = 0 the oracle finds no labelling that costs anything: there is nothing to "
             "learn. Look at the loss; with a model of your own, check_problem() says more"
         )
-
-
-def _temperature(solver: Any) -> float:
-    return getattr(solver, "temperature", 0.0)
 
 
 @dataclass
@@ -154,7 +147,7 @@ class Loop:
             and earlier.n_examples == run.n
             and earlier.slack_penalty == run.penalty.value
             and bool(earlier.certifies) == bool(run.certifies)
-            and _temperature(earlier.solver) == _temperature(run.solver)
+            and earlier.solver.temperature == run.solver.temperature
         )
 
     def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
@@ -247,12 +240,11 @@ class Loop:
     ) -> bool:
         """The average generalises better, so the iterate must score higher or have converged alone.
 
-        Without held-out data the scores are equal. Iterates of Pegasos approach the optimum from
-        afar, and their average follows slowly: there the lower objective counts.
+        Without held-out data the scores are equal.
         """
         if score != other:
             return other > score
-        if isinstance(self.run.solver, Subgradient):
+        if self.run.solver.average_must_be_lower:
             return average.primal <= iterate.primal
         return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)
 
@@ -263,12 +255,12 @@ class Loop:
         """
         if self._is_soft:
             return True
-        return len(self.best.rows) == 1 and isinstance(self.run.solver, FactorSolver)
+        return len(self.best.rows) == 1 and self.run.solver.is_loose_at_first
 
     @property
     def _is_soft(self) -> bool:
         """Whether the tolerance is about the soft gap, because the solver closes no other."""
-        return not getattr(self.run.solver, "closes_bracket", True)
+        return not self.run.solver.closes_bracket
 
     @property
     def _distance(self) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 from taut._compile import Problem, compiled, in_mode, ready
 from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
+from taut.solvers.any_run import Objective
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
+from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
 from taut.solvers.corners import (
     Corners,
@@ -53,33 +54,20 @@ Solver = BCFW | FrankWolfe
 class Run(OracleRun):
     """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
 
-    def __init__(
-        self,
-        problem: Any,
-        solver: Solver,
-        C: float,
-        *,
-        bounds: Bounds | None,
-        seed: int,
-        n_threads: int,
-        l1: float = 0.0,
-    ):
-        self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
-        self.seed = seed
-        self.n = problem.n
-        self.importance = np.asarray(problem.importance, np.float64)
+    def __init__(self, problem: Any, solver: Solver, objective: Objective):
+        super().__init__(problem, solver, objective)
         self.lengths = lengths_of(problem)
         label_at = np.concatenate([[0], np.cumsum(self.lengths)])
         batch = isinstance(solver, FrankWolfe)
-        self.oracle = OraclePass(problem, n_threads, label_at if batch else None)
+        self.oracle = OraclePass(problem, objective.n_threads, label_at if batch else None)
         self.memory_before = oracle_memory(problem).copy()
-        self.state = self._cold_state(bounds, seed)
+        self.state = self._cold_state(objective)
 
-    def _cold_state(self, bounds: Bounds | None, seed: int) -> State:
+    def _cold_state(self, objective: Objective) -> State:
         problem, solver = self.problem, self.solver
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
-        lower, upper = problem_bounds(problem, bounds)
+        lower, upper = problem_bounds(problem, objective.bounds)
         if self.l1:
             lower, upper = endless_if_none((lower, upper), problem.dim)
         order = parsed(Order, solver.order, "order") if isinstance(solver, BCFW) else Order.CYCLIC
@@ -95,7 +83,7 @@ class Run(OracleRun):
                 if solver.keeps_corners
                 else no_corners()
             ),
-            sampler=new_sampler(order, self.n, seed),
+            sampler=new_sampler(order, self.n, objective.seed),
             average=np.zeros(problem.dim if solver.averaging else 0),
             count=np.zeros(3, np.int64),
             total=np.array([0.0, 0.0, 0.0, self.l1]),

@@ -17,6 +17,7 @@ ascent for conditional random fields.
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from taut._compile import Problem, both_modes, compiled
 from taut.accumulator import squared_norm
@@ -52,6 +53,8 @@ class SDCA(BCFW):
     >>> SDCA(order="permuted").describe()
     'stochastic dual coordinate ascent (order permuted)'
     """
+
+    trains_crfs: ClassVar[bool] = True
 
     order: Order | str = Order.GAP
     refresh: int | None = 5

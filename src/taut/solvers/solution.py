@@ -174,12 +174,6 @@ def describe(solver: Any) -> str:
     >>> describe(BCFW(cache=True))
     'block-coordinate Frank-Wolfe (order gap, direction toward, cache)'
     """
-    if isinstance(solver, str):
+    if isinstance(solver, str):  # of a loaded model
         return solver
-    if hasattr(solver, "describe"):
-        return solver.describe()
-    if type(solver).__name__ != "BCFW":
-        return "batch Frank-Wolfe"
-    parts = [f"order {solver.order.name.lower()}", f"direction {solver.direction.name.lower()}"]
-    parts += ["cache"] * solver.cache + ["averaging"] * solver.averaging
-    return f"block-coordinate Frank-Wolfe ({', '.join(parts)})"
+    return solver.describe()

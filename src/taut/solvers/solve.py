@@ -6,30 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from taut.solvers.any_run import AnyRun
 from taut.solvers.bcfw import BCFW
 from taut.solvers.bounds import Bounds
 from taut.solvers.checkpoint import Checkpoint
 from taut.solvers.checks import is_number
-from taut.solvers.decomposition import Decomposition, Simplicial
-from taut.solvers.decomposition.run import DecompositionRun
-from taut.solvers.factorwise import FactorSolver
-from taut.solvers.factorwise.run import FactorRun
+from taut.solvers.decomposition import Simplicial
 from taut.solvers.lbfgs import LBFGS
-from taut.solvers.lbfgs.run import LBFGSRun
 from taut.solvers.loop import Callback, Loop
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
-from taut.solvers.run import Run, Solver
 from taut.solvers.sdca import SDCA
-from taut.solvers.solution import Solution, describe
-from taut.solvers.subgradient import Subgradient
-from taut.solvers.subgradient.run import SubgradientRun
+from taut.solvers.solution import Solution
+from taut.solvers.solver import Objective, Solver
 
 
 def solve(
     problem: Any,
-    solver: Solver | FactorSolver | Decomposition | Subgradient | LBFGS | None = None,
+    solver: Solver | None = None,
     *,
     C: float = 1.0,
     slack_penalty: str = "linear",
@@ -101,9 +94,9 @@ def solve(
         raise ValueError(f"l1={l1!r}; it must be a number, not negative")
     penalty = named_penalty(slack_penalty)
     solver = solver or default_solver(problem, penalty)
-    run = _new_run(
-        problem, solver, float(C), penalty, l1, bounds=bounds, seed=seed, n_threads=n_threads
-    )
+    objective = Objective(float(C), penalty, float(l1), bounds, seed, n_threads)
+    solver.check_fits(problem, objective)
+    run = solver.start(problem, objective)
     with announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
@@ -122,42 +115,3 @@ def default_solver(problem: Any, penalty: SlackPenalty) -> Any:
     if getattr(problem, "is_smoothed", False):
         return LBFGS() if problem.is_partial else SDCA()
     return BCFW() if penalty is SlackPenalty.LINEAR else Simplicial()
-
-
-def check_fits(problem: Any, solver: Any) -> None:
-    """CRFs have solvers of their own, and these no other problems."""
-    of_crf = isinstance(solver, SDCA | LBFGS)
-    if getattr(problem, "is_smoothed", False) != of_crf:
-        what = "CRFs (ChainCRF, smoothed(...))" if of_crf else "SVMs; train a CRF by SDCA or LBFGS"
-        raise ValueError(f"{describe(solver)} is for {what}")
-    if of_crf and problem.is_partial and not isinstance(solver, LBFGS):
-        raise ValueError(
-            f'{describe(solver)} needs all labels, and some are missing; use LBFGS (solver="lbfgs")'
-        )
-
-
-def _new_run(
-    problem: Any, solver: Any, C: float, penalty: SlackPenalty, l1: float, **options: Any
-) -> AnyRun:
-    check_fits(problem, solver)
-    if isinstance(solver, SDCA | LBFGS):
-        if penalty is not SlackPenalty.LINEAR:
-            raise ValueError(
-                f'slack_penalty="{penalty.value}" is for SVMs: a CRF has no slacks; leave it out'
-            )
-        kind_of_crf: Any = Run if isinstance(solver, SDCA) else LBFGSRun
-        return kind_of_crf(problem, solver, C, l1=float(l1), **options)
-    if l1:
-        raise ValueError(f"l1={l1}: an l1 norm is for CRFs; {describe(solver)} trains SVMs")
-    if isinstance(solver, Decomposition):
-        return DecompositionRun(problem, solver, C, penalty=penalty, **options)
-    if isinstance(solver, Subgradient):
-        return SubgradientRun(problem, solver, C, penalty=penalty, **options)
-    if penalty is not SlackPenalty.LINEAR:
-        raise ValueError(
-            f'slack_penalty="{penalty.value}": {describe(solver)} is for linear slacks, where '
-            "every example has a simplex of labellings; use Simplicial, CuttingPlane or "
-            'Subgradient (by name "simplicial", "cutting-plane", "subgradient")'
-        )
-    kind: Any = FactorRun if isinstance(solver, FactorSolver) else Run
-    return kind(problem, solver, C, **options)

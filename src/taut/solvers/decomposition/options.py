@@ -1,11 +1,13 @@
 """What simplicial decomposition and cutting planes have in common."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from taut.solvers.decomposition.points import Points
+from taut.solvers.solver import Objective, Solver
 
 # Up to so many examples there is one master problem for all of them.
 MOST_TOGETHER = 500
@@ -13,8 +15,10 @@ AT_A_TIME = 200
 
 
 @dataclass(frozen=True)
-class Decomposition(ABC):
+class Decomposition(Solver):
     """Solvers that keep labellings as points and weigh them by a master problem."""
+
+    takes_squared_slacks: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -45,8 +49,10 @@ class Decomposition(ABC):
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
         """Called before a point is added to each of these blocks."""
 
-    @abstractmethod
-    def describe(self) -> str: ...
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.decomposition.run import DecompositionRun  # which knows this class
+
+        return DecompositionRun(problem, self, objective)
 
 
 def working_set_size(solver: Decomposition, n: int) -> int:

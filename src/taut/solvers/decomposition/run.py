@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from taut.solvers.any_run import Objective
 from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass
@@ -39,34 +40,21 @@ class DecompositionRun(OracleRun):
 
     state: DecompositionState
 
-    def __init__(
-        self,
-        problem: Any,
-        solver: Decomposition,
-        C: float,
-        *,
-        bounds: Bounds | None,
-        seed: int,
-        n_threads: int,
-        penalty: SlackPenalty,
-    ):
-        self.problem, self.solver, self.C, self.penalty = problem, solver, C, penalty
-        self.seed = seed
-        self.n = problem.n
-        self.importance = np.asarray(problem.importance, np.float64)
+    def __init__(self, problem: Any, solver: Decomposition, objective: Objective):
+        super().__init__(problem, solver, objective)
         self.lengths = lengths_of(problem)
         label_at = np.concatenate([[0], np.cumsum(self.lengths)])
-        self.oracle = OraclePass(problem, n_threads, label_at)
+        self.oracle = OraclePass(problem, objective.n_threads, label_at)
         self.truth = problem.new_dual()  # the dual point is kept as points and weights instead
         self.maker = RowMaker(problem, self.oracle.labels, self.oracle.label_at, self.truth)
         self.at_a_time = working_set_size(solver, self.n)
-        self.is_cone = solver.is_product and penalty is SlackPenalty.SQUARED
+        self.is_cone = solver.is_product and self.penalty is SlackPenalty.SQUARED
         size = solver.cache_size
         self.cache = LabelCache(problem, self.lengths, size) if size else None
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
         self.memory_before = oracle_memory(problem).copy()
-        self.state = self._cold_state(bounds)
+        self.state = self._cold_state(objective.bounds)
 
     def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
         lower, upper = problem_bounds(self.problem, bounds)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 from taut.solvers.bcfw import parsed
 from taut.solvers.factorwise.steps import Step, drawn_steps, example_steps
 from taut.solvers.sampling import Order
+from taut.solvers.solver import Objective, Solver
 from taut.structures.graphs.factors import Factors
 
 
 @dataclass(frozen=True)
-class FactorSolver:
+class FactorSolver(Solver):
     """Options shared by all; see the subclasses.
 
     ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
@@ -27,11 +28,11 @@ class FactorSolver:
     temperature: float = 0.0
     order: Order | str = Order.PERMUTED
     anneal: float | None = None
-    check_every: int = 10  # passes between certificates
+    check_every: int = 10  # type: ignore[assignment]  # passes between certificates
 
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
     closes_bracket: ClassVar[bool] = False
-    averaging: ClassVar[bool] = False
+    is_loose_at_first: ClassVar[bool] = True
     has_working_set: ClassVar[bool] = False  # whether only some edges are moved
     has_free_weights: ClassVar[bool] = False  # or whether w and delta follow from the marginals
     name: ClassVar[str] = ""
@@ -101,6 +102,11 @@ class FactorSolver:
         if self.temperature > 0:
             parts.append(f"temperature {self.temperature:g}")
         return f"{self.name} ({', '.join(parts)})"
+
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.factorwise.run import FactorRun  # which knows this class
+
+        return FactorRun(problem, self, objective)
 
 
 def is_real(value: Any) -> bool:

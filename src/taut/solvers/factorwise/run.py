@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from taut._compile import ready
-from taut.solvers.any_run import AnyRun
+from taut.solvers.any_run import AnyRun, Objective
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.factorwise.certificate import bracket, measure
 from taut.solvers.factorwise.dlpw import count_as_visited, keep_free_variables
@@ -45,32 +45,21 @@ TIGHTEN = 0.8
 class FactorRun(AnyRun):
     """Starts cold, or from an earlier solution; then ``advance`` and ``certify``."""
 
-    def __init__(
-        self,
-        problem: Any,
-        solver: FactorSolver,
-        C: float,
-        *,
-        bounds: Bounds | None,
-        seed: int,
-        n_threads: int,
-    ):
+    def __init__(self, problem: Any, solver: FactorSolver, objective: Objective):
+        super().__init__(problem, solver, objective)
         if not hasattr(problem, "arrays") or not hasattr(problem.arrays, "counts"):
             raise TypeError(
                 f"{type(solver).__name__} works on nodes and edges one at a time, and "
                 f"{type(problem).__name__} has none to show; use it with GraphSVM, GraphCRF or "
                 'MultilabelSVM, or a solver with an oracle such as "bcfw"'
             )
-        self.problem, self.solver, self.C = problem, solver, C
-        self.seed = seed
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
         solver.check_factors(self.factors)
-        self.n, self.blocks = problem.n, len(self.factors.owner)
-        self.importance = np.asarray(problem.importance, np.float64)
-        self.state = self._cold_state(bounds, seed)
+        self.blocks = len(self.factors.owner)
+        self.state = self._cold_state(objective)
         degree = int(np.diff(self.factors.sender_start).max(initial=0))
         rules = Rules(
-            C=C,
+            C=self.C,
             temperature=float(solver.temperature),
             step=int(solver.step),
             # Without entropy, count factors leave no more than 1 / L_d = 1 / rho.
@@ -78,13 +67,13 @@ class FactorRun(AnyRun):
         )
         self.view = View(self.graph, self.factors, self.importance, rules, self.state)
 
-    def _cold_state(self, bounds: Bounds | None, seed: int) -> FactorState:
+    def _cold_state(self, objective: Objective) -> FactorState:
         problem, solver = self.problem, self.solver
-        lower, upper = problem_bounds(problem, bounds)
+        lower, upper = problem_bounds(problem, objective.bounds)
         v = np.zeros(problem.dim)
         w = np.clip(v, lower, upper) if lower.size else v
         assert isinstance(solver.order, Order)
-        sampler = new_sampler(solver.order, self.n if solver.by_example else self.blocks, seed)
+        sampler = new_sampler(solver.order, self.n if solver.by_example else self.blocks, self.seed)
         state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
         if solver.has_working_set:
             state = state._replace(active=np.zeros(len(self.factors.ends), np.bool_))

@@ -1,13 +1,14 @@
 """L-BFGS's options."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from taut.solvers.checks import is_count
+from taut.solvers.solver import Objective, Solver
 
 
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(Solver):
     """Options of limited-memory BFGS (SciPy's L-BFGS-B), for :func:`taut.smoothed` problems.
 
     ``memory`` is the number of earlier steps that the curvature is estimated from. Every pass is
@@ -19,13 +20,21 @@ class LBFGS:
 
     memory: int = 10
 
-    averaging: ClassVar[bool] = False
-    keeps_alpha: ClassVar[bool] = False
-    check_every: ClassVar[int] = 1
+    trains_crfs: ClassVar[bool] = True
+    takes_missing_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not is_count(self.memory):
             raise ValueError(f"memory={self.memory!r}; a whole number of steps, at least 1")
 
+    @property
+    def check_every(self) -> int:
+        return 1
+
     def describe(self) -> str:
         return f"L-BFGS (memory {self.memory})"
+
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.lbfgs.run import LBFGSRun  # which knows this class
+
+        return LBFGSRun(problem, self, objective)

@@ -14,8 +14,9 @@ import numpy as np
 from scipy import optimize
 from threadpoolctl import ThreadpoolController  # scikit-learn requires it
 
+from taut.solvers.any_run import Objective
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, endless_if_none, placed, problem_bounds
+from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import checked_arrays
 from taut.solvers.lbfgs.gradient import Expectations
@@ -46,30 +47,19 @@ class Evaluation(NamedTuple):
 class LBFGSRun(OracleRun):
     """Starts at zero, or from an earlier solution; then ``advance`` and ``certify``."""
 
-    def __init__(
-        self,
-        problem: Any,
-        solver: LBFGS,
-        C: float,
-        *,
-        bounds: Bounds | None,
-        seed: int,
-        n_threads: int,
-        l1: float = 0.0,
-    ):
-        self.problem, self.solver, self.C, self.l1 = problem, solver, C, l1
-        self.seed = seed
-        self.n = problem.n
-        self.importance = np.asarray(problem.importance, np.float64)
-        lower, upper = problem_bounds(problem, bounds)
-        if l1:
+    def __init__(self, problem: Any, solver: LBFGS, objective: Objective):
+        super().__init__(problem, solver, objective)
+        lower, upper = problem_bounds(problem, objective.bounds)
+        if self.l1:
             lower, upper = endless_if_none((lower, upper), problem.dim)
         w = np.zeros(problem.dim)
         self.state = State(placed(w, lower, upper), lower, upper, np.zeros(2, np.int64))
-        self.free = Expectations(problem.free, n_threads)
-        self.known = Expectations(problem.known, n_threads) if problem.is_partial else None
+        self.free = Expectations(problem.free, objective.n_threads)
+        self.known = (
+            Expectations(problem.known, objective.n_threads) if problem.is_partial else None
+        )
         self.parts = [self.free] if self.known is None else [self.free, self.known]
-        self.truth = self.free.of_truth(C) if self.known is None else np.zeros(0)
+        self.truth = self.free.of_truth(self.C) if self.known is None else np.zeros(0)
         self.libraries = ThreadpoolController()  # looks for them, so not where it is imported
         self.minimiser: Minimiser | None = None
         self.lowest, self.bound = np.inf, -np.inf  # at state.w

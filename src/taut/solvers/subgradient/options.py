@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from taut.solvers.bcfw import parsed
 from taut.solvers.checks import is_count
 from taut.solvers.sampling import Order
+from taut.solvers.solver import Objective, Solver
 
 # With so many weights, computing them takes about as long as the oracle of a short chain.
 WEIGHTS_PER_VISIT = 20_000
@@ -18,7 +19,7 @@ class StepRule(IntEnum):
 
 
 @dataclass(frozen=True)
-class Subgradient:
+class Subgradient(Solver):
     """Options of the subgradient method.
 
     ``step="pegasos"`` visits examples in batches with steps 1 / (lambda t); the ``order`` is
@@ -42,9 +43,11 @@ class Subgradient:
     order: Order | str = Order.PERMUTED
     batch: int | None = None
     averaging: bool = True
-    check_every: int = 10
+    check_every: int = 10  # type: ignore[assignment]  # an option, not a property
 
-    keeps_alpha: ClassVar[bool] = False  # no weights of single labellings
+    takes_squared_slacks: ClassVar[bool] = True
+    # Iterates of Pegasos approach the optimum from afar, and their average follows slowly.
+    average_must_be_lower: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", parsed(StepRule, self.step, "step"))
@@ -87,3 +90,8 @@ class Subgradient:
         parts += [] if self.batch is None else [f"batch {self.batch}"]
         parts += ["averaging"] * self.averaging
         return f"subgradient ({', '.join(parts)})"
+
+    def start(self, problem: Any, objective: Objective) -> Any:
+        from taut.solvers.subgradient.run import SubgradientRun  # which knows this class
+
+        return SubgradientRun(problem, self, objective)

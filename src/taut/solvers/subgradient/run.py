@@ -17,11 +17,11 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.accumulator import dense_accumulator
+from taut.solvers.any_run import Objective
 from taut.solvers.best import Best
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.oracle_run import OracleRun
-from taut.solvers.penalty import SlackPenalty
 from taut.solvers.resume import Damaged, oracle_memory
 from taut.solvers.solution import Solution
 from taut.solvers.state import lengths_of, rebuild_weights
@@ -44,26 +44,14 @@ NO_BOX = np.zeros(0)
 class SubgradientRun(OracleRun):
     """Starts cold, or from an earlier solution; then ``advance`` and ``certify``."""
 
-    def __init__(
-        self,
-        problem: Any,
-        solver: Subgradient,
-        C: float,
-        *,
-        bounds: Bounds | None,
-        seed: int,
-        n_threads: int,
-        penalty: SlackPenalty = SlackPenalty.LINEAR,
-    ):
-        self.problem, self.solver, self.C, self.penalty = problem, solver, C, penalty
-        self.seed = seed
-        self.n = problem.n
-        self.importance = np.asarray(problem.importance, np.float64)
-        self.state = cold_state(problem, solver, problem_bounds(problem, bounds), seed, penalty)
-        self.rules = Rules(C, self.n, solver.batch_size(problem.dim, self.n), solver.averaging)
-        self.n_threads = n_threads
+    def __init__(self, problem: Any, solver: Subgradient, objective: Objective):
+        super().__init__(problem, solver, objective)
+        box = problem_bounds(problem, objective.bounds)
+        self.state = cold_state(problem, solver, box, self.seed, self.penalty)
+        self.rules = Rules(self.C, self.n, solver.batch_size(problem.dim, self.n), solver.averaging)
+        self.n_threads = objective.n_threads
         label_at = np.concatenate([[0], np.cumsum(lengths_of(problem))])
-        self.oracle = OraclePass(problem, n_threads, label_at if solver.is_polyak else None)
+        self.oracle = OraclePass(problem, self.n_threads, label_at if solver.is_polyak else None)
         self.memory_before = oracle_memory(problem).copy()
 
     @property
