@@ -15,6 +15,7 @@ import numpy as np
 
 from taut._atomic import atomic_write
 from taut.solvers.best import Best
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.solution import HISTORY
 
 FORMAT = "taut checkpoint 3"
@@ -50,6 +51,7 @@ class Checkpoint:
             np.savez(file, header=np.array(header), best_w=best.w, **run.saved_arrays())
         self.saved_at = time.perf_counter()
 
+    @one_blas_thread()
     def load(self, run: Any) -> Best | None:
         """Put the saved state into ``run`` and return its results; None if there is no file."""
         if not self.path.exists():

@@ -13,6 +13,7 @@ from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress
 from taut.solvers.solution import HISTORY, Solution, Status
 from taut.solvers.subgradient import Subgradient
@@ -55,6 +56,7 @@ class Loop:
             self.best = best
             best.score = self._score(best.w)
 
+    @one_blas_thread()
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
         self.started = time.perf_counter() - best.seconds

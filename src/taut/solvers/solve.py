@@ -18,6 +18,7 @@ from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.lbfgs.run import LBFGSRun
 from taut.solvers.loop import Callback, Loop
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.run import Run, Solver
@@ -100,7 +101,7 @@ def solve(
     run = _new_run(
         problem, solver, float(C), penalty, l1, bounds=bounds, seed=seed, n_threads=n_threads
     )
-    with announced_compilation(problem, progress):
+    with one_blas_thread(), announced_compilation(problem, progress):
         run.compile()
         if warm_start is not None:
             run.continue_from(warm_start, keep)
