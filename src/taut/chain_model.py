@@ -139,7 +139,9 @@ def scaled_C(C: float | str, problem: Pairwise) -> float:
         return C  # type: ignore[return-value]
     features = problem.features
     values = features.rows.values
-    return defaults.C_FACTOR / (1.0 + float(values @ values) / features.rows.n_rows)
+    # Not by BLAS, whose sum depends on the number of its threads.
+    squares = float(np.einsum("i,i->", values, values))
+    return defaults.C_FACTOR / (1.0 + squares / features.rows.n_rows)
 
 
 def allowed_steps(labels: LabelCodec, scheme: Scheme | None) -> Allowed | None:

@@ -373,14 +373,37 @@ def test_isolated_nodes_are_independent(crf):
     np.testing.assert_allclose(whole[[1, 3]], np.concatenate(alone), rtol=0, atol=1e-14)
 
 
-def test_with_one_label_all_is_known():
-    crf = TreeCRF().fit(GRAPHS, [["a"] * len(part) for part in LABELS])
-    assert not crf.w_.any()
-    assert crf.solution_.primal == crf.solution_.gap == 0.0
-    for rows in crf.predict_proba(GRAPHS):
-        np.testing.assert_array_equal(rows, 1.0)
-    assert crf.predict_nbest(GRAPHS[:1], 3) == [[(["a"] * len(LABELS[0]), 1.0)]]
-    np.testing.assert_array_equal(crf.log_likelihood(GRAPHS[:1], [["a"] * len(LABELS[0])]), 0.0)
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
+@pytest.mark.parametrize("kind", [TreeCRF, GraphCRF])
+def test_one_label_is_refused(kind, solver):
+    labels = [["a"] * len(part) for part in LABELS]
+    with pytest.raises(ValueError, match=r"one label only, 'a'; there is nothing to learn"):
+        kind(solver=solver).fit(GRAPHS, labels)
+
+
+@pytest.mark.parametrize("kind", [TreeCRF, GraphCRF])
+def test_labels_that_are_missing_are_no_second_label(kind):
+    labels = [["a"] * len(part) for part in LABELS]
+    labels[0][0] = None
+    with pytest.raises(ValueError, match=r"one label only, 'a'; .*None and missing_label="):
+        kind().fit(GRAPHS, labels)
+    labels[1][0] = "b"
+    assert kind().fit(GRAPHS, labels).classes_.tolist() == ["a", "b"]
+
+
+def test_one_label_is_refused_on_cycles():
+    ring = np.eye(3), [[0, 1], [1, 2], [2, 0]]
+    with pytest.raises(ValueError, match="one label only, 'a'"):
+        GraphCRF().fit([ring], [["a"] * 3])
+
+
+def test_a_node_type_may_have_one_label_if_another_has_several():
+    x, edges = np.random.default_rng(0).normal(size=(4, 2)), [[0, 1], [2, 3]]
+    graph = Graph(x, edges, node_types=[0, 1, 0, 1], edge_types=[0, 0])
+    crf = TreeCRF(pairwise="full").fit([graph], [["a", "x", "a", "y"]])
+    assert [names.tolist() for names in crf.classes_] == [["a"], ["x", "y"]]
+    with pytest.raises(ValueError, match="one label only, 'a'"):
+        TreeCRF(pairwise="full").fit([graph], [["a", "x", "a", "x"]])
 
 
 def test_huge_scores_have_probabilities(crf):

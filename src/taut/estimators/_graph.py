@@ -86,8 +86,7 @@ class GraphEstimator(StructuredEstimator):
         types = None if stacked.node_type is None else stacked.node_type[labelled]
         n_types = 1 if stacked.node_type is None else int(stacked.node_type.max()) + 1
         node_labels = NodeLabels(labels, known, types, n_types)
-        if crf is None:
-            node_labels.check_several(self.missing_label)
+        node_labels.check_several(self.missing_label)
         if earlier is not None and not node_labels.same_classes(self._labels):
             raise ValueError("warm_start: the labels differ from those of the last fit")
         model = self._model_of(stacked, node_labels)

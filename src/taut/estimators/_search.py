@@ -13,6 +13,7 @@ from taut.path.regularization import new_path
 from taut.path.result import RegularizationPath
 from taut.path.task import Task
 from taut.solvers.interrupt import deferred_interrupt
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.text import Columns
 
 # Where the training loss is small, weights within eps of the objective at w = 0 could be any: the
@@ -83,7 +84,8 @@ def fold_scores(
     shown = FoldsProgress(search.verbose, len(folds))
     workers = min(search._n_threads(), len(folds))
     share = None if search.time_limit is None else search.time_limit * workers / len(folds)
-    with deferred_interrupt() as interrupt:
+    # The folds' threads end in any order; BLAS takes back its own only from the one that limited it.
+    with one_blas_thread(), deferred_interrupt() as interrupt:
 
         def scores_of(k: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
             weights = None if sample_weight is None else np.asarray(sample_weight)[train]

@@ -11,6 +11,7 @@ from taut.path.checkpoint import PathCheckpoint
 from taut.path.progress import PathProgress
 from taut.path.walk import PathStatus, Walk
 from taut.solvers.interrupt import Interrupt, deferred_interrupt
+from taut.solvers.one_blas_thread import one_blas_thread
 
 Callback = Callable[[np.record], bool | None]
 
@@ -20,6 +21,7 @@ class Journey:
         self.walk, self.shown = walk, PathProgress(progress)
         self.checkpoint: PathCheckpoint | None = None
 
+    @one_blas_thread()
     def go(
         self,
         *,

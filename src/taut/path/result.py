@@ -20,6 +20,7 @@ from taut.path.walk import PathStatus
 from taut.solvers.certificate import OraclePass
 from taut.solvers.checks import is_number
 from taut.solvers.interrupt import Interrupt
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.solution import HISTORY, Solution, Status
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
@@ -194,7 +195,9 @@ class RegularizationPath:
         """
         lam = self._checked(lam, C)
         w, run = self.weights(lam), self._walk.run
-        primal = 0.5 * lam * float(w @ w) + self._hinge(lam) if self.is_proved else np.nan
+        with one_blas_thread():
+            norm = float(w @ w)
+        primal = 0.5 * lam * norm + self._hinge(lam) if self.is_proved else np.nan
         gap = self.bound(lam) if self.is_proved else np.nan
         return Solution(
             w=w,
@@ -282,6 +285,7 @@ class RegularizationPath:
 
     # --- more of it -----------------------------------------------------------------------------
 
+    @one_blas_thread()
     def true_gaps(self) -> np.ndarray:
         """The gaps at the breakpoints, with an oracle pass for each; from now on also in ``gaps``.
 

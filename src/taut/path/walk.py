@@ -17,6 +17,7 @@ from taut.path.breakpoint import Breakpoint
 from taut.path.start import begin, squared_norms
 from taut.path.storage import Storage
 from taut.path.validation import Validation
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.run import Run, shrink_toward_truth
 from taut.solvers.state import rebuild_weights
 
@@ -61,6 +62,7 @@ class Walk(ABC):
     a ``floor``, of the optimum at each lambda, but not less than ``floor`` times that objective.
     """
 
+    @one_blas_thread()
     def __init__(
         self,
         run: Run,

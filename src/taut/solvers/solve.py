@@ -13,6 +13,7 @@ from taut.solvers.checks import is_number
 from taut.solvers.decomposition import Simplicial
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.loop import Callback, Loop
+from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.sdca import SDCA
@@ -20,6 +21,7 @@ from taut.solvers.solution import Solution
 from taut.solvers.solver import Objective, Solver
 
 
+@one_blas_thread()
 def solve(
     problem: Any,
     solver: Solver | None = None,
