@@ -15,8 +15,7 @@ from taut.solvers.decomposition import Decomposition, Simplicial
 from taut.solvers.decomposition.run import DecompositionRun
 from taut.solvers.factorwise import FactorSolver
 from taut.solvers.factorwise.run import FactorRun
-from taut.solvers.lbfgs import LBFGS
-from taut.solvers.lbfgs.run import LBFGSRun
+from taut.solvers.lbfgs import LBFGS, LBFGSRun
 from taut.solvers.loop import Callback, Loop
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
