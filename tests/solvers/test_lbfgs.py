@@ -15,7 +15,7 @@ from taut_reference import chain_pair
 
 from taut.solvers import LBFGS, SDCA, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.lbfgs.run import LBFGSRun
+from taut.solvers.lbfgs import LBFGSRun
 from taut.structures import Pairwise, multiclass_problem, smoothed
 
 C, TOL = 0.6, 1e-8
@@ -153,7 +153,7 @@ def test_the_number_of_threads_changes_no_bit(many):
 
 def test_sums_are_divided_the_same_however_large_the_weights(many, monkeypatch):
     """Where memory is short there are two parts, and any number of threads."""
-    monkeypatch.setattr("taut.solvers.lbfgs.gradient.MOST_NUMBERS", 10)
+    monkeypatch.setattr("taut.solvers.expectations.MOST_NUMBERS", 10)
     one, two = (new_run(many[0], n_threads=n_threads) for n_threads in (1, 5))
     assert len(one.free.sums) == len(two.free.sums) == 2
     w = np.random.default_rng(0).normal(size=many[0].dim)

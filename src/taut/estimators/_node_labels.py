@@ -26,7 +26,7 @@ class NodeLabels:
         self.codecs = [LabelCodec(_of_type(parts, node_type, k)) for k in range(self.n_types)]
 
     def check_several(self, missing: Any) -> None:
-        """Refuse one label only: whatever the weights, it is the answer, and its probability one."""
+        """Refuse one label only: it is the answer whatever the weights."""
         if all(len(codec.classes) == 1 for codec in self.codecs):
             label = self.codecs[0].classes.tolist()[0]
             raise ValueError(

@@ -84,7 +84,7 @@ def fold_scores(
     shown = FoldsProgress(search.verbose, len(folds))
     workers = min(search._n_threads(), len(folds))
     share = None if search.time_limit is None else search.time_limit * workers / len(folds)
-    # The folds' threads end in any order; BLAS takes back its own only from the one that limited it.
+    # Here and not in the folds' threads only: OpenBLAS gets its threads back where they were taken.
     with one_blas_thread(), deferred_interrupt() as interrupt:
 
         def scores_of(k: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
