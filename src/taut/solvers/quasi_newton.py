@@ -201,7 +201,9 @@ class QuasiNewton:
         for row in self._rows(self.counts):
             s, y = moves[row], changes[row]
             curvature = float(s @ y)
-            if not is_curved(s, y, curvature):
+            # What is left of a step whose other weights are held may be mere rounding.
+            is_left = float(s @ s) > CURVED * float(self.moves[row] @ self.moves[row])
+            if not (is_left and is_curved(s, y, curvature)):
                 continue
             part = float(s @ direction) / curvature
             direction -= part * y
@@ -234,8 +236,7 @@ class QuasiNewton:
             promised = float(face.slopes @ (self._trial(face) - self.base))
             straight = float(self.numbers[STEP] * self.numbers[SLOPE])
             if min(promised, straight) >= -ROUNDING * abs(self.numbers[VALUE]):
-                self.counts[PHASE] = END  # nothing to gain that could be seen
-                return
+                break  # nothing to gain that could be seen
             if promised <= SUFFICIENT * straight:
                 return
             self.numbers[STEP] *= 0.5
