@@ -29,7 +29,7 @@ from common import cpu_seconds, ocr_problem, part, score_chunks, table
 
 from taut.posterior import posterior
 from taut.solvers import LBFGS, SDCA
-from taut.solvers.lbfgs.run import LBFGSRun
+from taut.solvers.lbfgs import LBFGSRun
 from taut.solvers.run import Run
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from factor_problems import PROBLEMS
 
-from taut import SDCA, smoothed
+from taut import LBFGS, SDCA, smoothed
 from taut.solvers import (
     BCFW,
     DLPW,
@@ -82,6 +82,18 @@ CASES = [
         for name, solver in SMOOTH.items()
     ],
     pytest.param(lambda: smoothed(chain()), SDCA(refresh=2), {"l1": 0.05}, id="sdca, l1"),
+    *[
+        pytest.param(
+            lambda: smoothed(chain()), LBFGS(memory), options, id=f"lbfgs {memory}, {name}"
+        )
+        for memory in (3, 10)
+        for name, options in {
+            "free": {},
+            "l1": {"l1": 0.05},
+            "bounds": {"bounds": (-0.2, 0.3)},
+            "both": {"l1": 0.05, "bounds": (-0.2, 0.3)},
+        }.items()
+    ],
     *[pytest.param(graphs, solver, {}, id=name) for name, solver in FACTORS.items()],
 ]
 

@@ -1,17 +1,24 @@
-"""One run of L-BFGS: evaluations of the primal, each of which also proves a lower bound.
+"""L-BFGS on the primal of a conditional random field, with a certificate at every evaluation.
 
-The marginals at w are a dual point (see ``gradient``). Without bounds on the weights the gap is
+Problem, F_i being the smoothed maximum over labellings (see ``docs/mathematics.md``):
+
+    minimise  P(w) = lambda (|w|^2 / 2 + l1 |w|_1) + 1/n sum_i s_i F_i(w),   lower <= w <= upper
+
+Update: one evaluation of P and its gradient where the line search of ``quasi_newton`` wants it.
+The marginals at w are a dual point (see ``expectations``). Without bounds and l1 the gap is
 
     P(w) - D(q(w)) = lambda/2 |w - v|^2 = |gradient|^2 / (2 lambda)
 
-so a small gradient is a proof, not a hope. With an l1 norm, SciPy moves two vectors that are not
-negative, w = p - m, for which |p + m|_1 is smooth.
+so a small gradient is a proof, not a hope.
+
+References: Liu and Nocedal (1989), "On the limited memory BFGS method for large scale
+optimization"; those of ``quasi_newton``.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import optimize
 from threadpoolctl import ThreadpoolController  # scikit-learn requires it
 
 from taut.solvers.any_run import Objective
@@ -19,16 +26,49 @@ from taut.solvers.best import Best
 from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import checked_arrays
-from taut.solvers.lbfgs.gradient import Expectations
-from taut.solvers.lbfgs.minimiser import Minimiser
-from taut.solvers.lbfgs.options import LBFGS
+from taut.solvers.checks import is_count
+from taut.solvers.expectations import Expectations
 from taut.solvers.oracle_run import OracleRun
+from taut.solvers.quasi_newton import QuasiNewton
 from taut.solvers.resume import Damaged
 from taut.solvers.solution import Solution, Status
+from taut.solvers.solver import Solver
 from taut.solvers.state import ORACLE_CALLS, STEPS
 from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
 
 NO_GAPS = np.zeros(0)
+SEARCH = "search."  # prefix of the minimiser's arrays in a checkpoint
+
+
+@dataclass(frozen=True)
+class LBFGS(Solver):
+    """Options of limited-memory BFGS, for :func:`taut.smoothed` problems.
+
+    ``memory`` is the number of earlier steps that the curvature is estimated from. Every pass is
+    one evaluation of objective and gradient, on all threads, and brings a certificate.
+
+    >>> LBFGS().describe()
+    'L-BFGS (memory 10)'
+    """
+
+    memory: int = 10
+
+    trains_crfs: ClassVar[bool] = True
+    takes_missing_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not is_count(self.memory):
+            raise ValueError(f"memory={self.memory!r}; a whole number of steps, at least 1")
+
+    @property
+    def check_every(self) -> int:
+        return 1
+
+    def describe(self) -> str:
+        return f"L-BFGS (memory {self.memory})"
+
+    def start(self, problem: Any, objective: Objective) -> "LBFGSRun":
+        return LBFGSRun(problem, self, objective)
 
 
 class State(NamedTuple):
@@ -61,8 +101,11 @@ class LBFGSRun(OracleRun):
         self.parts = [self.free] if self.known is None else [self.free, self.known]
         self.truth = self.free.of_truth(self.C) if self.known is None else np.zeros(0)
         self.libraries = ThreadpoolController()  # looks for them, so not where it is imported
-        self.minimiser: Minimiser | None = None
+        self.minimiser: QuasiNewton | None = None
         self.lowest, self.bound = np.inf, -np.inf  # at state.w
+        # Of the last certificate, and of the one with the highest bound.
+        self.certified_w, self.bound_w = self.state.w.copy(), self.state.w.copy()
+        self.highest, self.is_certified = -np.inf, False
 
     # --- what the loop asks ---------------------------------------------------------------------
 
@@ -77,7 +120,7 @@ class LBFGSRun(OracleRun):
 
     @property
     def is_finished(self) -> bool:
-        return self.minimiser is not None and self.minimiser.point is None
+        return self.is_certified and self.minimiser is not None and self.minimiser.is_finished
 
     finished_as = Status.NO_WAY_DOWN
 
@@ -88,8 +131,11 @@ class LBFGSRun(OracleRun):
     def worst_losses(self, cold: bool) -> np.ndarray:
         worst = self.problem.worst_losses()
         if worst is None:
+            calls = self.oracle_calls
             self._expect(np.zeros(self.problem.dim))
-            worst = self._difference("value")
+            worst = self._difference("value").copy()
+            if not cold:  # counted before the checkpoint was written
+                self.state.count[ORACLE_CALLS] = calls
         return worst
 
     def continue_from(self, earlier: Solution, keep: str) -> None:
@@ -99,18 +145,12 @@ class LBFGSRun(OracleRun):
         earlier_examples(self, earlier)
         self.state.w[:] = placed(earlier.w, self.state.lower, self.state.upper)
 
-    def final_state(self) -> State:
-        if self.minimiser is not None:
-            self.minimiser.stop()
-        return self.state
-
     # --- moving and measuring -------------------------------------------------------------------
 
     def advance(self, n_steps: int) -> None:
         """One evaluation, whatever the number of steps."""
-        minimiser = self._started()
-        if minimiser.point is not None:
-            self._visit(minimiser)
+        self._visit(self._started())
+        self.is_certified = False
         self.state.count[STEPS] += self.n
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
@@ -118,39 +158,33 @@ class LBFGSRun(OracleRun):
         return self.certify()
 
     def certify(self) -> Certificate:
+        self.is_certified = True
+        self.certified_w[:] = self.state.w
+        if self.bound > self.highest:
+            self.highest, self.bound_w[:] = self.bound, self.state.w
         return Certificate(self.lowest, self.bound, NO_GAPS)
 
-    def _started(self) -> Minimiser:
+    def _started(self) -> QuasiNewton:
         if self.minimiser is None:
-            lower, upper, start = self.state.lower, self.state.upper, self.state.w.copy()
-            if self.l1:
-                start = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
-                lower, upper = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])
-                lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-            box = optimize.Bounds(lower, upper) if lower.size else None
-            self.minimiser = Minimiser(start, box, self.solver.memory)
+            state, l1 = self.state, self.l1 / (self.C * self.n)
+            self.minimiser = QuasiNewton(
+                state.w, state.lower, state.upper, l1=l1, memory=self.solver.memory
+            )
         return self.minimiser
 
-    def _visit(self, minimiser: Minimiser) -> None:
-        """Evaluate where SciPy wants it; keep the weights if they are the best so far."""
-        # Sums over weights are short; BLAS would take longer to wake its threads than to add.
+    def _visit(self, minimiser: QuasiNewton) -> None:
+        """Evaluate where it is wanted; keep the weights if they are the best so far."""
+        # Sums over weights are short; BLAS would take longer to wake its threads than to add, and
+        # would add in another order.
         with self.libraries.limit(limits=1, user_api="blas"):
-            self._evaluate_and_tell(minimiser)
-
-    def _evaluate_and_tell(self, minimiser: Minimiser) -> None:
-        point = minimiser.point
-        assert point is not None
-        w = point[: len(self.state.w)] - point[len(self.state.w) :] if self.l1 else point
-        found = self.evaluate(w)
-        if found.primal < self.lowest:
-            self.lowest, self.bound = found.primal, found.dual
-            self.state.w[:] = w
-        value, gradient = found.primal, found.gradient
-        if self.l1:
-            slope = self.l1 / (self.C * self.n)
-            value += slope * float(point.sum() - np.abs(w).sum())
-            gradient = np.concatenate([slope + gradient, slope - gradient])
-        minimiser.tell(value, gradient)
+            w = minimiser.point
+            if w is not None:
+                found = self.evaluate(w)
+                # At the end objectives differ by rounding only, and bounds still rise.
+                if (found.primal, -found.dual) < (self.lowest, -self.bound):
+                    self.lowest, self.bound = found.primal, found.dual
+                    self.state.w[:] = w
+                minimiser.tell(found.primal, found.gradient)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """Objective at w, gradient of its smooth part, and the dual value of the marginals."""
@@ -178,17 +212,40 @@ class LBFGSRun(OracleRun):
     # --- checkpoints ----------------------------------------------------------------------------
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
-        """Only the weights: SciPy keeps the curvature to itself, and begins it anew."""
-        return {"count": self.state.count}
+        """Weights whose objectives and bounds are computed anew, and the minimiser as it is."""
+        return {
+            "count": self.state.count,
+            "w": self.state.w,
+            "certified_w": self.certified_w,
+            "bound_w": self.bound_w,
+            **{SEARCH + name: array for name, array in self._started().arrays().items()},
+        }
 
     def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        checked_arrays({"count": self.state.count}, arrays, damaged, growing="")
+        checked_arrays(self.saved_arrays(), arrays, damaged, growing="")
         if not np.all(np.isfinite(best.w)):
             raise damaged("array best_w has values that are not finite")
+        for name in ("w", "certified_w", "bound_w"):
+            if np.any(placed(arrays[name], self.state.lower, self.state.upper) != arrays[name]):
+                raise damaged(f"array {name} is outside the bounds")
+        with self.libraries.limit(limits=1, user_api="blas"):
+            self._prove_again(arrays, best, damaged)
+        saved = {name: arrays[SEARCH + name] for name in self._started().arrays()}
+        if wrong := self._started().take_up(saved):
+            raise damaged(wrong)
+        self.state.count[:] = arrays["count"]
+        # Checkpoints are also written between an evaluation and its certificate.
+        self.is_certified = bool(best.rows) and best.rows[-1][0] == self.passes
+
+    def _prove_again(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
+        """Objectives and bounds are those of the saved weights, whatever the file says."""
         found = self.evaluate(best.w)
         if not np.isclose(found.primal, best.primal, rtol=1e-9):
             raise damaged("its best weights do not have the objective it says")
-        self.state.w[:] = best.w
-        self.state.count[:] = arrays["count"]
-        self.lowest, self.bound = found.primal, found.dual
-        best.dual, best.lowest = found.dual, found.primal
+        self.state.w[:] = arrays["w"]
+        self.certified_w[:], self.bound_w[:] = arrays["certified_w"], arrays["bound_w"]
+        last = self.evaluate(self.state.w)
+        self.lowest, self.bound = last.primal, last.dual
+        self.highest = self.evaluate(self.bound_w).dual
+        best.dual = max(found.dual, self.highest) if self.bounds_last else found.dual
+        best.lowest = min(found.primal, self.evaluate(self.certified_w).primal)
