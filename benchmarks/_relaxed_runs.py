@@ -12,10 +12,10 @@ import numpy as np
 from _relaxed_tasks import ACCURATE, Task, Vector
 from numpy.typing import NDArray
 
-from taut.solvers import BCFW, AugmentedLagrangian, solve
+from taut.graph_training import AugmentedLagrangian, FactorSolver
+from taut.graph_training.run import FactorRun
+from taut.solvers import BCFW, solve
 from taut.solvers.certificate import OraclePass
-from taut.solvers.factorwise import FactorSolver
-from taut.solvers.factorwise.run import FactorRun
 from taut.solvers.run import Run
 
 

@@ -31,10 +31,10 @@ from common import RESULTS, chunking_problem, cpu_seconds, ocr_problem
 from sklearn.decomposition import PCA
 
 from taut import PythonProblem
+from taut.choice.auto import choose_solver
 from taut.datasets import load_horses, load_usps, make_digit_words, make_gaussian_potts
 from taut.graphs import stack_graphs
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Subgradient, solve
-from taut.solvers.auto import choose_solver
 from taut.structures import chain_problem, multiclass_problem
 from taut.structures.graphs import GraphModel, graph_problem
 

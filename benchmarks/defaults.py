@@ -29,11 +29,11 @@ from common import new_run, table
 from defaults_data import NAMES, QUICK, Data, Task, has_shuffles, load
 
 from taut import defaults
+from taut.choice.named import SOLVERS
 from taut.decode import decode
 from taut.labels import LabelCodec
 from taut.metrics.report import span_report_from_codes
 from taut.solvers import BCFW
-from taut.solvers.named import SOLVERS
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of

@@ -28,8 +28,8 @@ import peers_text
 import pycrfsuite
 from common import table
 
-from taut.chain_file import load_chain
-from taut.chain_model import Stacked
+from taut.chain.file import load_chain
+from taut.chain.model import Stacked
 from taut.datasets import data_home
 from taut.text.attributes import AttributeEncoder
 from taut.text.dicts import attributes_of

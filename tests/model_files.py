@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import strategies as st
 
-from taut.model_file import MAGIC, PREFIX, ModelFileError, read_model
+from taut.files.model_file import MAGIC, PREFIX, ModelFileError, read_model
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 JSON = st.recursive(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from taut._atomic import atomic_write, check_writable
+from taut.files.atomic import atomic_write, check_writable
 
 
 def write(path, content=b"new"):

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import taut
-from taut import ChainCRF, ChainSVM, chain_file
-from taut import _chain_header as chain_header
-from taut.chain_file import load_chain, save_chain
-from taut.model_file import ModelFileError, read_model, write_model
+from taut import ChainCRF, ChainSVM
+from taut.chain import file as chain_file
+from taut.chain import header as chain_header
+from taut.chain.file import load_chain, save_chain
+from taut.files.model_file import ModelFileError, read_model, write_model
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"], ["cats", "sat"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
@@ -360,8 +361,8 @@ def test_a_column_without_values_has_no_attributes(tmp_path):
 
 PEAK = """
 import resource, sys
-from taut.chain_file import load_chain
-from taut.model_file import ModelFileError
+from taut.chain.file import load_chain
+from taut.files.model_file import ModelFileError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     load_chain(sys.argv[1])

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from model_files import JSON, TEXT, assemble, entry, header_of, refused
 
-from taut._model_header import MAX_HEADER_BYTES
-from taut.model_file import MAGIC, PREFIX, ModelFileError, read_model
+from taut.files.model_file import MAGIC, PREFIX, ModelFileError, read_model
+from taut.files.model_header import MAX_HEADER_BYTES
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as npst
 from model_files import JSON, TEXT, assemble, entry, header_of, refused
 
 import taut
-from taut._model_header import DTYPES, MAX_HEADER_BYTES, parse_header
-from taut.model_file import ModelFileError, read_model, write_model
+from taut.files.model_file import ModelFileError, read_model, write_model
+from taut.files.model_header import DTYPES, MAX_HEADER_BYTES, parse_header
 
 STORED = Path(__file__).parent / "data" / "model_v1.taut"
 STORED_HEADER = {
@@ -211,7 +211,7 @@ class TestDamage:
             path.write_bytes(second)
             return parse_header(raw)
 
-        monkeypatch.setattr("taut.model_file.parse_header", parse_and_replace)
+        monkeypatch.setattr("taut.files.model_file.parse_header", parse_and_replace)
         path.write_bytes(first)
         with pytest.raises(ModelFileError, match="it was changed while it was read; read it again"):
             read_model(path, mapped_from=0)
@@ -274,6 +274,7 @@ class TestWriting:
 
 
 def test_model_files_need_nothing_heavy():
-    code = "import sys, taut.model_file; print({'numba', 'sklearn', 'scipy'} & set(sys.modules))"
+    imported = "{'numba', 'sklearn', 'scipy'} & set(sys.modules)"
+    code = f"import sys, taut.files.model_file; print({imported})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from taut.packed_strings import pack_strings, unpack_strings
+from taut.files.packed_strings import pack_strings, unpack_strings
 
 ALL_ASCII = "".join(map(chr, range(128)))
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from taut.estimators import StructuredSVMCV as StructuredSVMCV
     from taut.estimators import TreeCRF as TreeCRF
     from taut.estimators import load as load
+    from taut.graph_training import IDAL as IDAL
+    from taut.graph_training import AugmentedLagrangian as AugmentedLagrangian
+    from taut.graph_training import SoftBCFW as SoftBCFW
+    from taut.graph_training import SoftSDCA as SoftSDCA
     from taut.graphs import Graph as Graph
     from taut.path import PathStatus as PathStatus
     from taut.path import RegularizationPath as RegularizationPath
@@ -41,15 +45,11 @@ if TYPE_CHECKING:
     from taut.python_problem import PythonProblem as PythonProblem
     from taut.sequences import Sequences as Sequences
     from taut.solvers import BCFW as BCFW
-    from taut.solvers import IDAL as IDAL
     from taut.solvers import LBFGS as LBFGS
     from taut.solvers import SDCA as SDCA
-    from taut.solvers import AugmentedLagrangian as AugmentedLagrangian
     from taut.solvers import CuttingPlane as CuttingPlane
     from taut.solvers import FrankWolfe as FrankWolfe
     from taut.solvers import Simplicial as Simplicial
-    from taut.solvers import SoftBCFW as SoftBCFW
-    from taut.solvers import SoftSDCA as SoftSDCA
     from taut.solvers import Solution as Solution
     from taut.solvers import Status as Status
     from taut.solvers import Subgradient as Subgradient
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from taut.text import Columns as Columns
 
 _HOME = {
-    "AugmentedLagrangian": "taut.solvers",
+    "AugmentedLagrangian": "taut.graph_training",
     "BCFW": "taut.solvers",
     "Columns": "taut.text",
     "ChainCRF": "taut.estimators",
@@ -71,7 +71,7 @@ _HOME = {
     "GraphCRF": "taut.estimators",
     "GraphSVM": "taut.estimators",
     "GraphSVMCV": "taut.estimators",
-    "IDAL": "taut.solvers",
+    "IDAL": "taut.graph_training",
     "LBFGS": "taut.solvers",
     "MulticlassSVM": "taut.estimators",
     "MulticlassSVMCV": "taut.estimators",
@@ -84,8 +84,8 @@ _HOME = {
     "SDCA": "taut.solvers",
     "Sequences": "taut.sequences",
     "Simplicial": "taut.solvers",
-    "SoftBCFW": "taut.solvers",
-    "SoftSDCA": "taut.solvers",
+    "SoftBCFW": "taut.graph_training",
+    "SoftSDCA": "taut.graph_training",
     "Solution": "taut.solvers",
     "Status": "taut.solvers",
     "StructuredSVM": "taut.estimators",

@@ -15,7 +15,7 @@ from cli.sentences import ROWS, TAGS, columns
 
 import taut as package
 from taut import ChainCRF, defaults
-from taut.chain_file import load_chain
+from taut.chain.file import load_chain
 
 X = [[row[:2] for row in rows] for rows in ROWS]
 TRAIN = ("--crf", "--template", "chunking")

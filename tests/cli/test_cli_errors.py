@@ -9,11 +9,11 @@ import pytest
 
 import taut as package
 from taut import ChainSVM
-from taut._chain_header import DECODINGS
+from taut.chain.header import DECODINGS
+from taut.choice.named import CRF_SOLVERS, SOLVERS
 from taut.cli import explained, main, options, printable
 from taut.cli.parser import COMMANDS
-from taut.model_file import read_model, write_model
-from taut.solvers.named import CRF_SOLVERS, SOLVERS
+from taut.files.model_file import read_model, write_model
 from taut.text.columns import Columns
 from taut.text.schemes import Scheme
 

@@ -7,9 +7,9 @@ import pytest
 from cli.sentences import ROWS, TAGS
 
 from taut import ChainSVM
-from taut.chain_file import load_chain
+from taut.chain.file import load_chain
 from taut.cli.results import in_options
-from taut.model_file import read_model, write_model
+from taut.files.model_file import read_model, write_model
 
 
 def test_facts_of_the_file(taut, model):

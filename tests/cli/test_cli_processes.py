@@ -9,7 +9,7 @@ import sys
 import pytest
 from cli.sentences import ROWS, columns
 
-from taut.chain_file import load_chain
+from taut.chain.file import load_chain
 from taut.cli.results import in_options
 
 TAUT = (sys.executable, "-m", "taut")

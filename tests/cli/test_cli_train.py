@@ -12,10 +12,10 @@ from cli.sentences import ROWS, TAGS, columns
 
 import taut as package
 from taut import ChainSVM, defaults
-from taut.chain_file import load_chain
+from taut.chain.file import load_chain
 from taut.cli.results import in_options
+from taut.files.model_file import read_model
 from taut.metrics import span_f1
-from taut.model_file import read_model
 from taut.solvers import Status
 from taut.text.built_in_templates import BUILT_IN
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from taut import *
 from taut.datasets import make_stick_figures
-from taut.solvers.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
+from taut.choice.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)

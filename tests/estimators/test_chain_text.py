@@ -280,7 +280,7 @@ def test_tokens_without_attributes_can_be_labelled():
 
 
 def test_a_file_cannot_choose_where_a_later_run_writes(tmp_path):
-    from taut.model_file import read_model, write_model
+    from taut.files.model_file import read_model, write_model
 
     new(template="w[0]").fit(SENTENCES, TAGS).save(tmp_path / "model.taut")
     header, arrays, _ = read_model(tmp_path / "model.taut")

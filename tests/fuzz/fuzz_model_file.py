@@ -10,7 +10,7 @@ with watched():
 
     from model_files import assemble, entry, header_of
 
-    from taut.model_file import ModelFileError, read_model
+    from taut.files.model_file import ModelFileError, read_model
 
 CONTENT = header_of(entry("a"), entry("b", offset=64))
 HEADER = json.dumps(CONTENT, sort_keys=True, separators=(",", ":")).encode()

@@ -18,11 +18,12 @@ from graph_reference import complete, cycle, random_reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.solvers import DLPW, GDMM, IDAL, AugmentedLagrangian, Status, solve
+from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian
+from taut.graph_training.edge_messages import fit_messages, fit_softly, log_sum_exp
+from taut.graph_training.run import FactorRun
+from taut.graph_training.state import LENGTH
+from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly, log_sum_exp
-from taut.solvers.factorwise.run import FactorRun
-from taut.solvers.factorwise.state import LENGTH
 
 C = 0.7
 BOX = (-0.1, 0.3)

@@ -24,11 +24,12 @@ from factor_problems import (
 from factor_reference import FactorReference
 from graph_reference import path, random_reference
 
-from taut.solvers import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA, Status, solve
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training.multipliers import take_direct_step
+from taut.graph_training.run import FactorRun
+from taut.graph_training.state import RHO, UPDATES
+from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.factorwise.multipliers import take_direct_step
-from taut.solvers.factorwise.run import FactorRun
-from taut.solvers.factorwise.state import RHO, UPDATES
 from taut.structures import chain_problem
 
 C, RHO_SOFT, BOX = 0.6, 0.4, (-0.3, 0.04)

@@ -20,9 +20,10 @@ from factor_problems import (
 from factor_reference import FactorReference
 from graph_reference import complete, cycle, label_set_pair, path, random_reference
 
-from taut.solvers import BCFW, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA, Status, solve
-from taut.solvers.factorwise.state import RHO, UPDATES
-from taut.solvers.factorwise.steps import Step
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training.state import RHO, UPDATES
+from taut.graph_training.steps import Step
+from taut.solvers import BCFW, Status, solve
 
 C, BOX, WARM = 0.6, (-0.3, 0.04), 0.1
 CLOSING = {

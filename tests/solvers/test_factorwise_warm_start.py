@@ -15,8 +15,9 @@ from factor_problems import (
 )
 from graph_reference import cycle, graph_pair, path
 
-from taut.solvers import BCFW, IDAL, AugmentedLagrangian, FrankWolfe, SoftBCFW, SoftSDCA, solve
-from taut.solvers.factorwise.run import FactorRun
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training.run import FactorRun
+from taut.solvers import BCFW, FrankWolfe, solve
 from taut.solvers.solution import Status
 
 C, BOX, WARM = 0.6, (-0.3, 0.04), 0.1

@@ -7,20 +7,8 @@ import pytest
 from factor_problems import PROBLEMS
 
 from taut import LBFGS, SDCA, smoothed
-from taut.solvers import (
-    BCFW,
-    DLPW,
-    GDMM,
-    IDAL,
-    AugmentedLagrangian,
-    CuttingPlane,
-    FrankWolfe,
-    Simplicial,
-    SoftBCFW,
-    SoftSDCA,
-    Subgradient,
-    solve,
-)
+from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Subgradient, solve
 from taut.solvers.checkpoint import Checkpoint
 from taut.structures import chain_problem
 

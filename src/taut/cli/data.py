@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut.chain_model import ChainModel
+from taut.chain.model import ChainModel
 from taut.cli.json_data import all_ones, read_json
 from taut.cli.options import ENCODINGS, FORMATS
-from taut.model_file import ModelFileError
+from taut.files.model_file import ModelFileError
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder

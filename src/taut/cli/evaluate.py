@@ -4,8 +4,8 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from taut.chain_file import load_chain
-from taut.chain_model import Stacked
+from taut.chain.file import load_chain
+from taut.chain.model import Stacked
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
     Labelled,

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut.chain_file import unpack_chain
-from taut.chain_model import ChainModel
+from taut.chain.file import unpack_chain
+from taut.chain.model import ChainModel
 from taut.cli import printable
 from taut.cli.results import certificate, file_size, history, in_options
-from taut.model_file import ModelFile, read_model
+from taut.files.model_file import ModelFile, read_model
 from taut.text.extract import TemplateEncoder
 
 MOST_PROBABLE = {"viterbi": "labellings", "posterior": "labels one by one"}

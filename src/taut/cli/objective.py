@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from taut import defaults
+from taut.choice.named import named_crf_solver, named_solver
 from taut.solvers import BCFW
-from taut.solvers.named import named_crf_solver, named_solver
 from taut.structures.pairwise import Pairwise
 from taut.structures.slack_rescaled import slack_rescaled
 from taut.structures.smoothed import smoothed

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from taut._atomic import atomic_write, check_writable
+from taut.files.atomic import atomic_write, check_writable
 
 
 def check_picture(path: str | None) -> None:

@@ -9,14 +9,14 @@ from typing import BinaryIO
 
 import numpy as np
 
-from taut._atomic import atomic_write, check_writable
-from taut.chain_file import load_chain
-from taut.chain_model import ChainModel, Stacked
-from taut.chain_posterior import n_best_labellings, node_marginals
+from taut.chain.file import load_chain
+from taut.chain.model import ChainModel, Stacked
+from taut.chain.posterior import n_best_labellings, node_marginals
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import Layout, check_width, layout_of, name_of, wants_columns
 from taut.cli.probabilities import check_probabilities, decoded_by
 from taut.cli.stream import Found, Piece, Ranked, pieces
+from taut.files.atomic import atomic_write, check_writable
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
 from taut.text.reading import FormatError

@@ -13,9 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from taut import defaults
-from taut._atomic import check_writable
-from taut.chain_file import save_chain
-from taut.chain_model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
+from taut.chain.file import save_chain
+from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.cli import DONE, INTERRUPTED, TERMINATED, say
 from taut.cli.choose_c import best_C
 from taut.cli.compilation import announce_compilation
@@ -34,6 +33,7 @@ from taut.cli.objective import objective_of, parameters_of, probabilities_of, so
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.cli.scoring import ACCURACY, SPAN_F1, score, write_spans
+from taut.files.atomic import check_writable
 from taut.labels import LabelCodec
 from taut.losses import checked_weights
 from taut.solvers import Solution, Status, solve

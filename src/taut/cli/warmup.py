@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from taut._compile import cache, places
+from taut.choice.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
 from taut.cli import INTERRUPTED, TERMINATED, Terminated, main
-from taut.solvers.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
 JSON = '{"tokens": [["the", "DT"], ["cat", "NN"]]}\n'

@@ -18,13 +18,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from taut._atomic import atomic_write
 from taut._compile import places
 from taut.datasets._arrays import read_arrays
 from taut.datasets._files import find_file
 from taut.datasets._images import Image, decode, missing_extra, read_members
 from taut.datasets._types import Superpixels
 from taut.datasets.horse_features import N_BINS, count_bins, find_superpixels, superpixel_graph
+from taut.files.atomic import atomic_write
 
 CLASSES = ["background", "horse"]
 N_IMAGES = 328

@@ -2,7 +2,7 @@
 
 import os
 
-from taut.chain_file import load_chain
+from taut.chain.file import load_chain
 from taut.estimators.chain import ChainSVM
 from taut.estimators.chain_crf import ChainCRF
 from taut.estimators.cv import (
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> ChainSVM | ChainCRF:
     """Read a model file, written by ``taut train`` or by the ``save`` of an estimator.
 
     Nothing in the file is executed; one that is damaged or hostile is a
-    :class:`taut.model_file.ModelFileError`.
+    :class:`taut.files.model_file.ModelFileError`.
     """
     model, header = load_chain(path)
     kind = ChainCRF if model.temperature > 0.0 else ChainSVM

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from taut.choice.named import is_without_inference, named_solver
+from taut.graph_training import FactorSolver
 from taut.python_problem import PythonProblem
 from taut.solvers import Solution, Status, solve
 from taut.solvers.checks import is_number
-from taut.solvers.factorwise import FactorSolver
-from taut.solvers.named import is_without_inference, named_solver
 from taut.solvers.sdca import SDCA
 from taut.solvers.seeds import seed_of
 from taut.structures.slack_rescaled import slack_rescaled

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from taut import defaults
-from taut.chain_file import load_chain, save_chain
-from taut.chain_model import ChainModel, Stacked, allowed_steps, scaled_C
+from taut.chain.file import load_chain, save_chain
+from taut.chain.model import ChainModel, Stacked, allowed_steps, scaled_C
 from taut.estimators._base import WEIGHTS_ONLY, Prepared, StructuredEstimator
 from taut.estimators._chain_files import options_to_load, options_to_save
 from taut.estimators._named_weights import NamedWeights

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.chain_model import ChainModel
+from taut.chain.model import ChainModel
 from taut.text.extract import TemplateEncoder
 
 # Parameters that a model file does not keep: they are about a run, or a machine.

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from taut.chain_model import ChainModel
+from taut.chain.model import ChainModel
 
 
 class NamedWeights:

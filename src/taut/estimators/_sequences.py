@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._sparse import check_sound, sound_csr
-from taut.chain_model import Stacked
+from taut.chain.model import Stacked
 from taut.sequences import Sequences
 
 EXPECTED = "a matrix of numbers with one row per position is expected"

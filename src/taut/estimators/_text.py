@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut.chain_model import Encoder, Stacked
+from taut.chain.model import Encoder, Stacked
 from taut.estimators._sequences import stack
 from taut.labels import LabelCodec
 from taut.sequences import Sequences

@@ -12,13 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from taut import defaults
-from taut.chain_model import Stacked, allowed_steps, scaled_C
-from taut.chain_posterior import (
+from taut.chain.model import Stacked, allowed_steps, scaled_C
+from taut.chain.posterior import (
     log_likelihoods,
     n_best_labellings,
     node_marginals,
     sampled_labellings,
 )
+from taut.choice.named import named_crf_solver
 from taut.decode import decode
 from taut.estimators._base import Prepared
 from taut.estimators._chain import ChainEstimator, as_labels
@@ -28,7 +29,6 @@ from taut.estimators._text import is_empty
 from taut.labels import LabelCodec, check_labels
 from taut.solvers import LBFGS, SDCA, Solution
 from taut.solvers.checks import is_count, is_number
-from taut.solvers.named import named_crf_solver
 from taut.structures.constraints import ImpossibleConstraint
 from taut.structures.pairwise import Pairwise
 from taut.structures.partly_labelled import partly_labelled

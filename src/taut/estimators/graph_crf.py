@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taut.estimators._base import Prepared
-from taut.estimators._forest_posterior import first_cycle
-from taut.estimators._graph_probabilities import GraphProbabilities
-from taut.estimators._node_labels import NodeLabels
-from taut.graphs import StackedGraphs, stack_graphs
-from taut.solvers import LBFGS, SDCA, Solution
-from taut.solvers.named import (
+from taut.choice.named import (
     CRF_SOLVERS,
     FACTOR_SOLVERS,
     check_name,
@@ -20,6 +14,12 @@ from taut.solvers.named import (
     named_crf_solver,
     named_solver,
 )
+from taut.estimators._base import Prepared
+from taut.estimators._forest_posterior import first_cycle
+from taut.estimators._graph_probabilities import GraphProbabilities
+from taut.estimators._node_labels import NodeLabels
+from taut.graphs import StackedGraphs, stack_graphs
+from taut.solvers import LBFGS, SDCA, Solution
 from taut.structures.graphs import GraphProblem
 from taut.structures.partly_labelled import partly_labelled
 from taut.structures.smoothed import smoothed

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from taut.choice.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
+from taut.choice.named import SOLVERS, named_crf_solver
 from taut.path.scoring import as_scorer
 from taut.path.validation import Validation
-from taut.solvers.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.bounds import Bounds
 from taut.solvers.loop import check_scale
-from taut.solvers.named import SOLVERS, named_crf_solver
 from taut.solvers.progress import announced_compilation
 from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA

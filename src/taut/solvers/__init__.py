@@ -2,7 +2,6 @@
 
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import CuttingPlane, Simplicial
-from taut.solvers.factorwise import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.sampling import Order
@@ -13,19 +12,13 @@ from taut.solvers.subgradient import Subgradient
 
 __all__ = [
     "BCFW",
-    "DLPW",
-    "GDMM",
-    "IDAL",
     "LBFGS",
     "SDCA",
-    "AugmentedLagrangian",
     "CuttingPlane",
     "Direction",
     "FrankWolfe",
     "Order",
     "Simplicial",
-    "SoftBCFW",
-    "SoftSDCA",
     "Solution",
     "Status",
     "Subgradient",

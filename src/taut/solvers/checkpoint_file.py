@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from taut._atomic import atomic_write
+from taut.files.atomic import atomic_write
 
 
 class CheckpointFile:

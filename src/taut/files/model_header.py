@@ -1,7 +1,7 @@
 """The header of a model file: which arrays it declares, and whether that can be true.
 
-:mod:`taut.model_file` describes the format. Nothing here opens a file or takes memory for an array;
-all sizes are Python integers, which do not overflow.
+:mod:`taut.files.model_file` describes the format. Nothing here opens a file or takes memory for an
+array; all sizes are Python integers, which do not overflow.
 """
 
 import json

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from taut.graph_training.lower_bound import loss_of
+from taut.graph_training.state import LENGTH, RHO, add_features
 from taut.solvers.best import Best
 from taut.solvers.checkpoint import check_order, checked_arrays, flattened
-from taut.solvers.factorwise.lower_bound import loss_of
-from taut.solvers.factorwise.state import LENGTH, RHO, add_features
 from taut.solvers.resume import Damaged, check_weights
 from taut.solvers.sampling import set_all_gaps
 

@@ -48,9 +48,9 @@ from typing import ClassVar
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.solvers.factorwise.edge_messages import fit_messages, fit_softly
-from taut.solvers.factorwise.options import FactorSolver, is_real
-from taut.solvers.factorwise.state import STEPS, VISITS, FactorState, View, move_edge, move_node
+from taut.graph_training.edge_messages import fit_messages, fit_softly
+from taut.graph_training.options import FactorSolver, is_real
+from taut.graph_training.state import STEPS, VISITS, FactorState, View, move_edge, move_node
 from taut.solvers.sampling import draw
 from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (

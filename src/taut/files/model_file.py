@@ -51,8 +51,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut import __version__
-from taut._atomic import atomic_write
-from taut._model_header import (
+from taut.files.atomic import atomic_write
+from taut.files.model_header import (
     ALIGNMENT,
     DTYPES,
     MAX_HEADER_BYTES,
@@ -64,8 +64,8 @@ from taut._model_header import (
     parse_json,
     version_of,
 )
-from taut.packed_strings import pack_strings as pack_strings
-from taut.packed_strings import unpack_strings as unpack_strings
+from taut.files.packed_strings import pack_strings as pack_strings
+from taut.files.packed_strings import unpack_strings as unpack_strings
 
 MAGIC = b"\xfftaut\r\n\n"
 # What is left of it after line ends or encoding were converted.

@@ -19,9 +19,9 @@ from enum import IntEnum
 import numpy as np
 
 from taut._compile import compiled
+from taut.graph_training.state import PROGRESS, RHO, STEPS
 from taut.inference.counts import best_count, project_count
 from taut.inference.local_polytope import marginals_of_table, simplex_threshold
-from taut.solvers.factorwise.state import PROGRESS, RHO, STEPS
 from taut.solvers.sampling import draw, set_gap
 from taut.structures.graphs.blocks import (
     add_messages_to_node,

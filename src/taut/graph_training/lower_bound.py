@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import compiled, ready
-from taut.inference.counts import project_count
-from taut.inference.local_polytope import make_consistent
-from taut.solvers.factorwise.state import (
+from taut.graph_training.state import (
     FactorState,
     View,
     add_features,
     write_violation,
 )
+from taut.inference.counts import project_count
+from taut.inference.local_polytope import make_consistent
 
 
 class Consistent(NamedTuple):

@@ -9,8 +9,8 @@ Otherwise each table is the truth's, changed as little as makes it agree with it
 from typing import Any
 
 from taut._compile import compiled
+from taut.graph_training.state import RHO, FactorState, fill_truth
 from taut.inference.local_polytope import make_consistent
-from taut.solvers.factorwise.state import RHO, FactorState, fill_truth
 from taut.solvers.solution import Solution, describe
 from taut.solvers.state import State
 from taut.solvers.warm_start import check_has_state, check_keep

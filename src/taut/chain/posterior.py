@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from taut._compile import compiled, in_mode
-from taut.chain_model import ChainModel, Stacked
+from taut.chain.model import ChainModel, Stacked
 from taut.inference.forest import Forest
 from taut.posterior import posterior
 from taut.problem import scores

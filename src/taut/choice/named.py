@@ -4,10 +4,8 @@ import difflib
 from dataclasses import replace
 from typing import Any
 
-from taut.solvers.auto import choose_solver
-from taut.solvers.bcfw import BCFW, Direction
-from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
-from taut.solvers.factorwise import (
+from taut.choice.auto import choose_solver
+from taut.graph_training import (
     DLPW,
     GDMM,
     IDAL,
@@ -16,6 +14,8 @@ from taut.solvers.factorwise import (
     SoftBCFW,
     SoftSDCA,
 )
+from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.penalty import named_penalty

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from taut.graph_training import AugmentedLagrangian, FactorSolver
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
 from taut.solvers.decomposition.options import MOST_TOGETHER
-from taut.solvers.factorwise import AugmentedLagrangian, FactorSolver
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
 from taut.solvers.subgradient import Subgradient

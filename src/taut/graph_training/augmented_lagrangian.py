@@ -14,7 +14,7 @@ Reference: Meshi, Srebro, Hazan (2015), section 7; Bertsekas (1982), The method 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taut.solvers.factorwise.soft_bcfw import SoftBCFW
+from taut.graph_training.soft_bcfw import SoftBCFW
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@
 Problems whose factors can be seen one by one (graphs) are all they need.
 """
 
-from taut.solvers.factorwise.augmented_lagrangian import AugmentedLagrangian
-from taut.solvers.factorwise.dlpw import DLPW
-from taut.solvers.factorwise.gdmm import GDMM
-from taut.solvers.factorwise.idal import IDAL, SoftSDCA
-from taut.solvers.factorwise.options import FactorSolver
-from taut.solvers.factorwise.soft_bcfw import SoftBCFW
+from taut.graph_training.augmented_lagrangian import AugmentedLagrangian
+from taut.graph_training.dlpw import DLPW
+from taut.graph_training.gdmm import GDMM
+from taut.graph_training.idal import IDAL, SoftSDCA
+from taut.graph_training.options import FactorSolver
+from taut.graph_training.soft_bcfw import SoftBCFW
 
 __all__ = [
     "DLPW",

@@ -5,22 +5,18 @@ from typing import Any
 import numpy as np
 
 from taut._compile import ready
-from taut.solvers.any_run import AnyRun, Objective
-from taut.solvers.best import Best
-from taut.solvers.bounds import problem_bounds
-from taut.solvers.certificate import Certificate
-from taut.solvers.factorwise.certificate import bracket, measure
-from taut.solvers.factorwise.dlpw import count_as_visited, keep_free_variables
-from taut.solvers.factorwise.lower_bound import compile_lower_bound, new_witness
-from taut.solvers.factorwise.multipliers import (
+from taut.graph_training.certificate import bracket, measure
+from taut.graph_training.dlpw import count_as_visited, keep_free_variables
+from taut.graph_training.lower_bound import compile_lower_bound, new_witness
+from taut.graph_training.multipliers import (
     penalties,
     set_penalty,
     take_direct_step,
     update_multipliers,
 )
-from taut.solvers.factorwise.options import FactorSolver
-from taut.solvers.factorwise.resume import resume, saved_arrays
-from taut.solvers.factorwise.state import (
+from taut.graph_training.options import FactorSolver
+from taut.graph_training.resume import resume, saved_arrays
+from taut.graph_training.state import (
     LENGTH,
     PROGRESS,
     RHO,
@@ -32,7 +28,11 @@ from taut.solvers.factorwise.state import (
     new_state,
     rebuild,
 )
-from taut.solvers.factorwise.warm_start import take_over
+from taut.graph_training.warm_start import take_over
+from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.best import Best
+from taut.solvers.bounds import problem_bounds
+from taut.solvers.certificate import Certificate
 from taut.solvers.resume import Damaged
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+from taut.graph_training.steps import Step, drawn_steps, example_steps
 from taut.solvers.bcfw import parsed
-from taut.solvers.factorwise.steps import Step, drawn_steps, example_steps
 from taut.solvers.sampling import Order
 from taut.solvers.solver import Objective, Solver
 from taut.structures.graphs.factors import Factors
@@ -104,7 +104,7 @@ class FactorSolver(Solver):
         return f"{self.name} ({', '.join(parts)})"
 
     def start(self, problem: Any, objective: Objective) -> Any:
-        from taut.solvers.factorwise.run import FactorRun  # which knows this class
+        from taut.graph_training.run import FactorRun  # which knows this class
 
         return FactorRun(problem, self, objective)
 

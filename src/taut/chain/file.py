@@ -1,7 +1,7 @@
 """Chain models to files and back: only weights that are not zero, only the attributes they need.
 
-The container (:mod:`taut.model_file`) vouches for names, types and sizes; what follows checks that
-the arrays fit together, because compiled code trusts them.
+The container (:mod:`taut.files.model_file`) vouches for names, types and sizes; what follows
+checks that the arrays fit together, because compiled code trusts them.
 """
 
 import copy
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut._chain_header import (
+from taut.chain.header import (
     check_options,
     count,
     flag,
@@ -23,8 +23,8 @@ from taut._chain_header import (
     unpacked_probabilities,
     unpacked_solution,
 )
-from taut.chain_model import ChainModel, Encoder
-from taut.model_file import (
+from taut.chain.model import ChainModel, Encoder
+from taut.files.model_file import (
     ModelFile,
     ModelFileError,
     pack_strings,

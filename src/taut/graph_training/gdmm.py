@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from taut._compile import compiled
-from taut.solvers.factorwise.options import FactorSolver
-from taut.solvers.factorwise.state import JOINED, STEPS, View
-from taut.solvers.factorwise.steps import best_and_worst, visit_count, visit_edge, visit_node
+from taut.graph_training.options import FactorSolver
+from taut.graph_training.state import JOINED, STEPS, View
+from taut.graph_training.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
 from taut.structures.graphs.blocks import (
     take_messages_of_edge,

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import both_modes, compiled
+from taut.graph_training.lower_bound import Witness, lower_bound
+from taut.graph_training.state import View
 from taut.inference.counts import best_count
 from taut.inference.local_polytope import simplex_threshold
-from taut.solvers.factorwise.lower_bound import Witness, lower_bound
-from taut.solvers.factorwise.state import View
 from taut.structures.graphs.blocks import (
     add_messages_to_node,
     add_node_loss,

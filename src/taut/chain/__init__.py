@@ -1,0 +1,1 @@
+"""Chains as files and models: what the command line writes and ChainSVM, ChainCRF load."""

@@ -1,0 +1,1 @@
+"""Which solver trains a model: by its name, or chosen by the problem."""
