@@ -13,7 +13,7 @@ from _relaxed_tasks import ACCURATE, Task, Vector
 from numpy.typing import NDArray
 
 from taut.graph_training import AugmentedLagrangian, FactorSolver
-from taut.graph_training.run import FactorRun
+from taut.graph_training.factor_solver import FactorRun
 from taut.solvers import BCFW, solve
 from taut.solvers.certificate import OraclePass
 from taut.solvers.run import Run

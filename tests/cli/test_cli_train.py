@@ -399,7 +399,7 @@ def test_a_full_disk_for_the_checkpoint_costs_no_model(taut, text, tmp_path, mon
         raise OSError(28, "No space left on device")
 
     checkpoint = tmp_path / "run.npz"
-    monkeypatch.setattr("taut.solvers.checkpoint_file.atomic_write", full_disk)
+    monkeypatch.setattr("taut.solvers.checkpoint.atomic_write", full_disk)
     with pytest.warns(RuntimeWarning, match=r"run\.npz.*No space left"):
         train(taut, text, tmp_path, "--checkpoint", checkpoint)
     assert not checkpoint.exists()

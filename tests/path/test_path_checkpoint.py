@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+from altered_checkpoints import save_altered
 from path_reference import tiny_cases
 
 from taut import PythonProblem, regularization_grid, regularization_path
@@ -115,11 +116,11 @@ def test_arrays_of_another_kind_are_refused_by_name(saved):
     file, resume = saved
     original = arrays_of(file)
     for name, array in original.items():
-        if name == "header":
+        if name in ("header", "digest"):
             continue
         for what, damaged in damages(array):
             others = {other: one for other, one in original.items() if other != name}
-            np.savez(file, **others, **({} if damaged is None else {name: damaged}))
+            save_altered(file, others | ({} if damaged is None else {name: damaged}))
             assert refused_or_fine(resume), (name, what)
 
 
@@ -134,7 +135,7 @@ def test_arrays_of_other_numbers_never_crash(saved):
         # Positions in strange places, and a piece that is missing.
         for damaged in (array[:-1], array + 10**9, -1 - array, np.append(array, array)):
             file.unlink()
-            np.savez(file, **{**original, name: damaged.astype(array.dtype)})
+            save_altered(file, {**original, name: damaged.astype(array.dtype)})
             refused += refused_or_fine(resume)
     assert refused > 2 * len(original)
 
@@ -147,14 +148,14 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
     for name in header:
         file.unlink()
         without = {other: value for other, value in header.items() if other != name}
-        np.savez(file, **{**original, "header": np.array(json.dumps(without))})
+        save_altered(file, {**original, "header": np.array(json.dumps(without))})
         assert refused_or_fine(resume), name
         for value in wrong:
             if value is header[name]:
                 continue
             file.unlink()
             changed = np.array(json.dumps({**header, name: value}))
-            np.savez(file, **{**original, "header": changed})
+            save_altered(file, {**original, "header": changed})
             refused = refused_or_fine(resume)
             if value is None or isinstance(value, str | list | dict):
                 assert refused, (name, value)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian
 from taut.graph_training.edge_messages import fit_messages, fit_softly, log_sum_exp
-from taut.graph_training.run import FactorRun
+from taut.graph_training.factor_solver import FactorRun
 from taut.graph_training.state import LENGTH
 from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective

@@ -20,7 +20,7 @@ from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, Simplicial, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.decomposition.run import DecompositionRun
+from taut.solvers.decomposition.decomposition import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
 
 C = 1.3

@@ -25,8 +25,8 @@ from factor_reference import FactorReference
 from graph_reference import path, random_reference
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training.factor_solver import FactorRun
 from taut.graph_training.multipliers import take_direct_step
-from taut.graph_training.run import FactorRun
 from taut.graph_training.state import RHO, UPDATES
 from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective

@@ -16,7 +16,7 @@ from factor_problems import (
 from graph_reference import cycle, graph_pair, path
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
-from taut.graph_training.run import FactorRun
+from taut.graph_training.factor_solver import FactorRun
 from taut.solvers import BCFW, FrankWolfe, solve
 from taut.solvers.solution import Status
 
@@ -312,7 +312,7 @@ def test_other_counts_are_other_data(counts):
 def test_an_oracle_cannot_go_on_from_marginals_that_disagree():
     which = "loops of two types"
     first = converged(which, SoftBCFW(), max_passes=3)
-    with pytest.raises(ValueError, match=r"kept no labellings or marginals that block-coord"):
+    with pytest.raises(ValueError, match=r"of the LP relaxation, this run of the exact"):
         solve(PROBLEMS[which], BCFW(), warm_start=first)
 
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from altered_checkpoints import save_altered
 from crf_reference import CRFReference, boxes, crf_pairs
 from taut_reference import chain_pair
 
@@ -283,9 +284,8 @@ def test_a_finished_run_is_not_trained_on(saved):
 def test_what_a_checkpoint_says_was_proved_is_proved_again(saved):
     path, first, resume = saved
     tampered(path, header=change_header(dual=first.primal, lowest=0.0))
-    resumed = resume(max_passes=4)
-    assert resumed.dual == pytest.approx(first.history.dual[-1], rel=1e-12)
-    assert resumed.status is Status.MAX_PASSES
+    with pytest.raises(ValueError, match="claims a lower bound"):
+        resume(max_passes=4)
 
 
 def tampered(path, **changes):
@@ -293,7 +293,7 @@ def tampered(path, **changes):
         arrays = {name: archive[name] for name in archive.files}
     for name, change in changes.items():
         arrays[name] = change(arrays[name])
-    np.savez(path, **arrays)
+    save_altered(path, arrays)
 
 
 def change_header(**values):

@@ -8,6 +8,7 @@ import signal
 
 import numpy as np
 import pytest
+from altered_checkpoints import save_altered
 from decomposition_reference import (
     FREE,
     LINEAR,
@@ -29,7 +30,7 @@ from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.decomposition.run import DecompositionRun
+from taut.solvers.decomposition.decomposition import DecompositionRun
 from taut.solvers.penalty import SlackPenalty
 from taut.structures import slack_rescaled
 
@@ -600,7 +601,7 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path):
     with np.load(path) as archive:
         arrays = dict(archive)
     arrays["points.weight"] = 2.0 * arrays["points.weight"]
-    np.savez(path, **arrays)
+    save_altered(path, arrays)
     with pytest.raises(ValueError, match=r"run\.npz"):
         exactly(problem, Simplicial(), checkpoint=path, resume=True)
 

@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 import pytest
+from altered_checkpoints import save_altered
 from graph_reference import cycle, graph_pair, path
 from python_models import Chain
 from slack_reference import SlackReference
@@ -233,7 +234,7 @@ def test_a_checkpoint_whose_losses_lie_is_refused(tmp_path):
     with np.load(path) as archive:
         arrays = dict(archive)
     arrays["mu"][-1] += 0.1
-    np.savez(path, **arrays)
+    save_altered(path, arrays)
     with pytest.raises(ValueError, match="losses and dual point do not belong together"):
         solve(problem, max_passes=6, resume=True, **options)
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from altered_checkpoints import save_altered
 from decomposition_reference import enumerated, qp_optimum
 from graph_reference import tiny_graph_pairs
 from python_models import Chain
@@ -15,8 +16,7 @@ from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import draw, new_sampler
-from taut.solvers.subgradient import Subgradient
-from taut.solvers.subgradient.run import SubgradientRun
+from taut.solvers.subgradient import Subgradient, SubgradientRun
 from taut.structures import Pairwise
 from taut.structures.graphs.problem import GraphProblem
 
@@ -421,7 +421,7 @@ def test_a_damaged_checkpoint_is_refused(name, damage, message, tmp_path):
     with np.load(path) as archive:
         arrays = dict(archive)
     damage(arrays)
-    np.savez(path, **arrays)
+    save_altered(path, arrays)
     with pytest.raises(ValueError, match=message):
         solved(problem, SOLVERS[name], 20, checkpoint=path, resume=True)
 

@@ -23,7 +23,7 @@ import numpy as np
 from taut.graph_training import AugmentedLagrangian, FactorSolver
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
-from taut.solvers.decomposition.options import MOST_TOGETHER
+from taut.solvers.decomposition.decomposition import MOST_TOGETHER
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
 from taut.solvers.subgradient import Subgradient

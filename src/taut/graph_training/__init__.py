@@ -11,9 +11,9 @@ Problems whose factors can be seen one by one (graphs) are all they need.
 
 from taut.graph_training.augmented_lagrangian import AugmentedLagrangian
 from taut.graph_training.dlpw import DLPW
+from taut.graph_training.factor_solver import FactorSolver
 from taut.graph_training.gdmm import GDMM
 from taut.graph_training.idal import IDAL, SoftSDCA
-from taut.graph_training.options import FactorSolver
 from taut.graph_training.soft_bcfw import SoftBCFW
 
 __all__ = [

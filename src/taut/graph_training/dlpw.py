@@ -49,7 +49,7 @@ import numpy as np
 
 from taut._compile import both_modes, compiled
 from taut.graph_training.edge_messages import fit_messages, fit_softly
-from taut.graph_training.options import FactorSolver, is_real
+from taut.graph_training.factor_solver import FactorSolver, is_real
 from taut.graph_training.state import STEPS, VISITS, FactorState, View, move_edge, move_node
 from taut.solvers.sampling import draw
 from taut.solvers.solution import Solution
@@ -89,6 +89,22 @@ you like: smoothing=0.1. GDMM and IDAL have a temperature
     closes_bracket: ClassVar[bool] = True
     has_free_weights: ClassVar[bool] = True
     name: ClassVar[str] = "dual losses, primal weights"
+
+    def extend(self, state: FactorState, factors: Factors, n: int) -> FactorState:
+        state = state._replace(share=np.zeros(n))
+        count_as_visited(state)
+        return state
+
+    def keep_free_variables(self, state: FactorState, earlier: Solution, C: float) -> None:
+        """Messages as they were, and weights too if they are those of this solver and this C."""
+        count_as_visited(state)
+        before = earlier.state
+        if not isinstance(before, FactorState):
+            return
+        state.delta[:] = before.delta
+        if before.share.size and earlier.C == C:
+            state.v[:], state.w[:], state.share[:] = before.v, before.w, before.share
+            state.count[VISITS] = before.count[VISITS]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,17 +147,6 @@ def count_as_visited(state: FactorState) -> None:
     """Whatever weights and marginals are given count as the mean over one pass."""
     state.count[VISITS] = len(state.share)
     state.share[:] = 1.0 / len(state.share)
-
-
-def keep_free_variables(state: FactorState, earlier: Solution, C: float) -> None:
-    """Messages as they were, and weights too if they are those of this solver and this C."""
-    before = earlier.state
-    if not isinstance(before, FactorState):
-        return
-    state.delta[:] = before.delta
-    if before.share.size and earlier.C == C:
-        state.v[:], state.w[:], state.share[:] = before.v, before.w, before.share
-        state.count[VISITS] = before.count[VISITS]
 
 
 # --- one example ---------------------------------------------------------------------------------

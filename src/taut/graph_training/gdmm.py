@@ -25,14 +25,17 @@ largest gap looks at every edge outside.
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from taut._compile import compiled
-from taut.graph_training.options import FactorSolver
-from taut.graph_training.state import JOINED, STEPS, View
+from taut.graph_training.factor_solver import FactorSolver
+from taut.graph_training.state import JOINED, STEPS, FactorState, View
 from taut.graph_training.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
 from taut.structures.graphs.blocks import (
     take_messages_of_edge,
 )
+from taut.structures.graphs.factors import Factors
 from taut.structures.graphs.kernels import score_edge
 
 
@@ -52,8 +55,11 @@ class GDMM(FactorSolver):
     anneal: float | None = 1.0
 
     closes_bracket: ClassVar[bool] = True
-    has_working_set: ClassVar[bool] = True
     name: ClassVar[str] = "greedy direction method of multipliers"
+
+    def extend(self, state: FactorState, factors: Factors, n: int) -> FactorState:
+        """The working set: which edges are moved."""
+        return state._replace(active=np.zeros(len(factors.ends), np.bool_))
 
     def __post_init__(self) -> None:
         super().__post_init__()

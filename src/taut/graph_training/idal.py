@@ -20,7 +20,7 @@ learning. L_d and the constants on zero-sum directions are not in the paper.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taut.graph_training.options import FactorSolver
+from taut.graph_training.factor_solver import FactorSolver
 
 
 @dataclass(frozen=True)

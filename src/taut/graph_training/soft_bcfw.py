@@ -19,7 +19,7 @@ As printed, the steps of algorithm 1 diverge (sign of the penalty, its scale, 1/
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taut.graph_training.options import FactorSolver
+from taut.graph_training.factor_solver import FactorSolver
 from taut.graph_training.steps import Step
 from taut.solvers.bcfw import parsed
 
@@ -29,7 +29,7 @@ class SoftBCFW(FactorSolver):
     """Frank-Wolfe on one node or edge at a time, with soft consistency.
 
     ``direction`` is "pairwise" (linear convergence) or "toward" (the paper's). Other options are
-    those of :class:`taut.graph_training.options.FactorSolver`.
+    those of :class:`taut.graph_training.factor_solver.FactorSolver`.
 
     >>> SoftBCFW(rho=0)
     Traceback (most recent call last):

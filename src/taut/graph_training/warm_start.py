@@ -13,22 +13,14 @@ from taut.graph_training.state import RHO, FactorState, fill_truth
 from taut.inference.local_polytope import make_consistent
 from taut.solvers.solution import Solution, describe
 from taut.solvers.state import State
-from taut.solvers.warm_start import check_has_state, check_keep
 
 
-def take_over(run: Any, earlier: Solution, keep: str) -> None:
+def take_marginals(run: Any, earlier: Solution, share: float) -> None:
     """Put the marginals (and multipliers) of an earlier solution into ``run``."""
-    check_keep(keep)
-    check_has_state(earlier)
     if not isinstance(earlier.state, FactorState | State):
         raise ValueError(
             f"the earlier run, {describe(earlier.solver)}, kept no marginals to start from; start "
             "cold, or from a block-coordinate solver"
-        )
-    if run.problem.fingerprint() != earlier.fingerprint:
-        raise ValueError(
-            "warm_start: the training data or the loss differ from those of the earlier "
-            "solution, so its dual point proves nothing here; start cold (warm_start=False)"
         )
     before, state = earlier.state, run.state
     state.total[RHO] = run.solver.rho  # a loose start would undo what is given
@@ -42,8 +34,7 @@ def take_over(run: Any, earlier: Solution, keep: str) -> None:
     else:
         remembers = earlier.solver.keeps_alpha and not earlier.certifies
         _take_block_images(run, before, remembers)
-    if keep == "primal" and earlier.C < run.C:
-        share = earlier.C / run.C
+    if share < 1.0:
         for name, truth in zip(("node", "edge", "chosen"), truths, strict=True):
             mixed = getattr(state, name)
             mixed *= share

@@ -2,8 +2,8 @@
 
 The file is a NumPy archive of plain arrays and one JSON text. A checkpoint of other data, another
 solver or another kind of path is refused; what compiled code will trust is checked as in a run's
-own checkpoint (:mod:`taut.solvers.resume`). That the breakpoints in it are as good as it says is
-believed; ``true_gaps()`` asks the oracle again.
+own (:mod:`taut.solvers.checkpoint`). That the breakpoints in it are as good as it says is believed;
+``true_gaps()`` asks the oracle again.
 """
 
 from pathlib import Path
@@ -14,12 +14,9 @@ import numpy as np
 from taut.path.breakpoint import TABLE, Breakpoint
 from taut.path.storage import Storage
 from taut.path.walk import Solved, Walk
-from taut.solvers.checkpoint import bounds_print
-from taut.solvers.checkpoint_file import CheckpointFile
-from taut.solvers.resume import restore
-from taut.solvers.seeds import known_seed
+from taut.solvers.checkpoint import CheckpointFile
 
-FORMAT = "taut path 2"
+FORMAT = "taut path 3"
 # What a walk is about to do, as plain numbers.
 COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked", "has_arrived")
 NUMBERS = ("lam", "lam_min", "promised", "seconds")
@@ -27,27 +24,15 @@ NUMBERS = ("lam", "lam_min", "promised", "seconds")
 
 class PathCheckpoint(CheckpointFile):
     kind = "checkpoint of a path"
+    of = "path"
 
     def __init__(self, path: str | Path, every_seconds: float, walk: Walk, about: dict[str, Any]):
         super().__init__(path, every_seconds)
-        run = walk.run
-        self.identity = {
-            "format": FORMAT,
-            "training data or loss": run.problem.fingerprint(),
-            "formulation": run.formulation,
-            "solver": repr(run.solver),
-            "relaxation": run.certifies,
-            "bounds": bounds_print(run.state),
-            "seed": known_seed(run.seed),
-            "storage": type(walk.storage).__name__,
-            **about,
-        }
-        if run.unsavable:
-            raise ValueError(run.unsavable)
+        storage = type(walk.storage).__name__
+        self.identify(walk.run, format=FORMAT, storage=storage, **about)
 
     def save(self, walk: Walk) -> None:
         header = {
-            **self.identity,
             "C": walk.run.C,
             "numbers": walk.numbers,
             "ahead": [solved.number for solved in walk.ahead],
@@ -71,12 +56,6 @@ class PathCheckpoint(CheckpointFile):
         if not self.path.exists():
             return False
         header, arrays = self.read()
-        for name, expected in self.identity.items():
-            if name not in header or header[name] != expected:
-                raise ValueError(
-                    f"{str(self.path)!r} is a checkpoint of another path: this one has another "
-                    f"{name}; give another path, or resume=False to start anew"
-                )
         self._restore(walk, header, arrays)
         return True
 
@@ -110,7 +89,7 @@ class PathCheckpoint(CheckpointFile):
             Solved(point, w, number)
             for point, w, number in zip(ahead, far, numbers_ahead, strict=True)
         ]
-        restore(walk.run, _below(arrays, "run."), self.damaged)
+        self.restore(walk.run, _below(arrays, "run."))
         if walk.storage is not None:
             self._restore_storage(walk.storage, _below(arrays, "storage."), numbers + numbers_ahead)
         if walk.validation is not None:

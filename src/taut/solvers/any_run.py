@@ -1,16 +1,14 @@
 """What the loop asks of a run, whatever moves it."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
-from taut.solvers.resume import Damaged
-from taut.solvers.solution import Status
+from taut.solvers.solution import Solution, Status
 
 
 class Objective(NamedTuple):
@@ -94,9 +92,54 @@ class AnyRun(ABC):
     def compile(self) -> None:
         """Run every kernel on little, so that compilation is not counted as training."""
 
+    needs_dual_point: ClassVar[bool] = True  # of an earlier solution, or only its weights
+    needs_same_relaxation: ClassVar[bool] = True
+
+    def continue_from(self, earlier: Solution, keep: str) -> None:
+        """Start from the dual point of an earlier solution.
+
+        ``keep="dual"`` keeps mu, so that w is scaled by C / earlier C. ``keep="primal"`` keeps w by
+        moving mu toward the truth, possible when C grows.
+        """
+        if keep not in ("dual", "primal"):
+            raise ValueError(f'keep={keep!r}; expected "dual" or "primal"')
+        if earlier.state is None and self.needs_dual_point:
+            raise ValueError(
+                "this solution has weights but no dual point (it was loaded from a file), so there "
+                "is nothing to start from; start cold"
+            )
+        self._check_same_objective(earlier)
+        n_before = earlier.n_examples  # they must be the first ones of this run
+        if n_before > self.n or self.problem.fingerprint(n_before) != earlier.fingerprint:
+            raise ValueError(
+                "warm_start: the training data or the loss differ from those of the earlier "
+                "solution, so its dual point proves nothing here; start cold (warm_start=False), "
+                "or use partial_fit to add examples"
+            )
+        self.take_over(earlier, n_before, min(earlier.C / self.C, 1.0) if keep == "primal" else 1.0)
+
+    def _check_same_objective(self, earlier: Solution) -> None:
+        for name, theirs, ours in (
+            ("formulation", earlier.formulation, self.formulation),
+            ("slack_penalty", earlier.slack_penalty, self.penalty.value),
+            ("l1", earlier.l1, self.l1),
+        ):
+            if theirs != ours:
+                raise ValueError(
+                    f"warm_start: the earlier solution has {name}={theirs!r}, this run {ours!r}, "
+                    "so its dual point proves nothing here; keep it, or start cold"
+                )
+        if self.needs_same_relaxation and earlier.certifies != self.certifies:
+            ours, theirs = self.certifies or "exact problem", earlier.certifies or "exact problem"
+            raise ValueError(
+                f"warm_start: the earlier solution is of the {theirs}, this run of the {ours}; use "
+                "the same inference, or start cold"
+            )
+
     @abstractmethod
-    def continue_from(self, earlier: Any, keep: str) -> None:
-        """Start from the dual point of an earlier solution."""
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
+        """Take this share of the dual point of the first ``n_before`` examples, and the truth for
+        the rest of them; the examples beyond start at the truth."""
 
     @abstractmethod
     def advance(self, n_steps: int) -> None:
@@ -127,9 +170,21 @@ class AnyRun(ABC):
         """Why the state cannot be written to a file; "" if it can."""
         return ""
 
-    @abstractmethod
-    def saved_arrays(self) -> dict[str, np.ndarray]: ...
+    growing: ClassVar[tuple[str, ...]] = ()  # how the names of saved arrays of any length begin
+    recomputes_objectives: ClassVar[bool] = True  # or whether ``primal_of`` is only a bound
 
     @abstractmethod
-    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        """Go on from saved arrays; ``best`` is left with what they prove."""
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        """Everything that cannot be computed from the rest, to the bit."""
+
+    @abstractmethod
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        """Be where the saved arrays say; ValueError, in words, where that is nowhere."""
+
+    @abstractmethod
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        """That the arrays, just put and certified, belong together; ValueError otherwise."""
+
+    @abstractmethod
+    def primal_of(self, w: np.ndarray) -> float:
+        """The objective at other weights."""

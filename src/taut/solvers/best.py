@@ -25,17 +25,6 @@ class Best:
     score: float = -np.inf  # of w on held-out data
     checks_since: int = 0  # since w was found
 
-    def contradiction(self, primal: float, slack: float = 0.0) -> str:
-        """What of these claims, read from a file, cannot be, given a primal value; "" if all can.
-
-        A lower bound stays one though the dual point that proved it has moved on; none can be
-        above an objective. ``slack`` is what an approximate oracle may add.
-        """
-        most = min(primal, self.lowest, self.primal)
-        if not self.dual <= most + ROUNDING * (1.0 + abs(most)) + 2.0 * slack:
-            return f"it claims a lower bound, {self.dual}, above an objective, {most}"
-        return ""
-
     def begin_check(self) -> None:
         self.checks_since += 1
         self.returned = "earlier"

@@ -1,24 +1,111 @@
 """Checkpoints: the state of a run in one file, written atomically, loaded without executing code.
 
-The file is a NumPy archive of plain arrays and one JSON text with what the run was: format, data
-fingerprint, solver, C, seed, history. A checkpoint of another run is refused. Which
-arrays there are, and what makes them sound, is the run's business (``resume``).
+The file is a NumPy archive of plain arrays, one JSON text with what the run was (format, data
+fingerprint, solver, C, seed, history), and a digest of all that. A checkpoint of another run is
+refused. A run says which arrays it has (``saved_arrays``), takes them back (``put``) and knows what
+must follow from the rest (``check``); everything else about checkpoints is here.
 """
 
 import hashlib
+import json
+import time
+import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taut.solvers.best import Best
-from taut.solvers.checkpoint_file import CheckpointFile
+from taut.files.atomic import atomic_write
+from taut.solvers.best import ROUNDING, Best
+from taut.solvers.certificate import Certificate
 from taut.solvers.seeds import known_seed
 from taut.solvers.solution import HISTORY
 
-FORMAT = "taut checkpoint 4"
+FORMAT = "taut checkpoint 5"
 # Counters beyond this are not exact as floats, and no run comes near.
 MOST_COUNTED = 2**53
+
+
+class CheckpointFile:
+    """What checkpoints of runs and of paths share."""
+
+    kind = "checkpoint"
+    of = "run"
+    identity: dict[str, Any]  # a checkpoint to go on from has the same
+
+    def __init__(self, path: str | Path, every_seconds: float):
+        check_place(path)
+        self.path = Path(path)
+        self.every_seconds = every_seconds
+        self.saved_at = time.perf_counter()
+
+    def identify(self, run: Any, **more: Any) -> None:
+        if run.unsavable:
+            raise ValueError(run.unsavable)
+        bounds = run.state.lower.tobytes() + run.state.upper.tobytes()
+        self.identity = {
+            "formulation": run.formulation,
+            "training data or loss": run.problem.fingerprint(),
+            "solver": repr(run.solver),
+            "relaxation": run.certifies,
+            "bounds": hashlib.blake2b(bounds, digest_size=8).hexdigest(),
+            "seed": known_seed(run.seed),
+            **more,
+        }
+
+    def is_due(self) -> bool:
+        return time.perf_counter() - self.saved_at >= self.every_seconds
+
+    def try_to_write(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Hours of training are worth more than a checkpoint: if it cannot be written, warn."""
+        try:
+            write_archive(self.path, {**self.identity, **header}, arrays)
+        except OSError as error:
+            warnings.warn(
+                f"the checkpoint {str(self.path)!r} could not be written ({error}); training goes "
+                f"on and, unless it ends before, tries again after {self.every_seconds:g} seconds",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.saved_at = time.perf_counter()
+
+    def read(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of a checkpoint of this very run."""
+        try:
+            header, arrays = read_archive(self.path)
+        except Exception as error:  # a damaged archive raises nearly anything
+            raise self.damaged(f"it cannot be read: {error}") from error
+        for name, expected in self.identity.items():
+            if name not in header or header[name] != expected:
+                raise ValueError(
+                    f"{str(self.path)!r} is a checkpoint of another {self.of}: this {self.of} has "
+                    f"another {name}; give another path, or resume=False to start anew"
+                )
+        return header, arrays
+
+    def damaged(self, why: Any) -> ValueError:
+        return ValueError(
+            f"{str(self.path)!r} is not a whole {self.kind} ({why}); delete it or give another path"
+        )
+
+    def restore(self, run: Any, arrays: dict[str, np.ndarray]) -> Certificate:
+        """Put saved arrays into a run, and prove what they prove.
+
+        Compiled code trusts them, so each is checked first. Certifying moves the run (gaps,
+        counters, what an oracle remembers); so all is put in its place again afterwards.
+        """
+        try:
+            check_arrays(run.saved_arrays(), arrays, run.growing)
+            if "sampler.permutation" in arrays:
+                check_order(arrays)
+            run.put(arrays)
+            certificate = run.certify()
+            run.check(arrays, certificate)
+            run.put(arrays)
+        except (KeyError, ValueError, IndexError) as error:
+            raise self.damaged(error) from error
+        return certificate
 
 
 class Checkpoint(CheckpointFile):
@@ -26,25 +113,12 @@ class Checkpoint(CheckpointFile):
 
     def __init__(self, path: str | Path, every_seconds: float, run: Any):
         super().__init__(path, every_seconds)
-        self.identity = {
-            "format": FORMAT,
-            "formulation": run.formulation,
-            "training data or loss": run.problem.fingerprint(),
-            "solver": repr(run.solver),
-            "relaxation": run.certifies,
-            "C": run.C,
-            "l1": run.l1,
-            "slack penalty": run.penalty.value,
-            "bounds": bounds_print(run.state),
-            "seed": known_seed(run.seed),
-        }
-        if run.unsavable:
-            raise ValueError(run.unsavable)
+        about = {"format": FORMAT, "C": run.C, "l1": run.l1, "slack penalty": run.penalty.value}
+        self.identify(run, **about)
 
     def save(self, run: Any, best: Best) -> None:
         about = {name: value for name, value in vars(best).items() if name != "w"}
-        arrays = {"best_w": best.w, **run.saved_arrays()}
-        self.try_to_write({**self.identity, **about}, arrays)
+        self.try_to_write(about, {"best_w": best.w, **run.saved_arrays()})
 
     def load(self, run: Any) -> Best | None:
         """Put the saved state into ``run`` and return its results; None if there is no file."""
@@ -52,16 +126,34 @@ class Checkpoint(CheckpointFile):
             return None
         header, arrays = self.read()
         best = self._best(header, arrays)
-        for name, expected in self.identity.items():
-            if name not in header or header[name] != expected:
-                raise ValueError(
-                    f"{str(self.path)!r} is a checkpoint of another run: this run has another "
-                    f"{name}; give another path, or resume=False to start anew"
-                )
         if best.w.shape != run.state.w.shape or best.w.dtype != np.float64:
             raise self.damaged("array best_w")
-        run.resume(arrays, best, self.damaged)
+        if not np.all(np.isfinite(best.w)):
+            raise self.damaged("array best_w has values that are not finite")
+        now = self.restore(run, arrays)
+        primal = run.primal_of(best.w)
+        run.put(arrays)
+        if wrong := self._contradiction(run, best, now, primal):
+            raise self.damaged(wrong)
         return best
+
+    def _contradiction(self, run: Any, best: Best, now: Certificate, primal: float) -> str:
+        """What of its claims cannot be, given what was proved just now; "" if all can."""
+        # An approximate oracle proves another bound each time, within its accuracy.
+        slack = 2.0 * getattr(run.problem, "slack", lambda: 0.0)()
+        if run.recomputes_objectives and not np.isclose(
+            primal, best.primal, rtol=ROUNDING, atol=slack
+        ):
+            return "its best weights do not have the objective it says"
+        if not run.bounds_last:
+            return ""
+        if not now.dual <= best.primal + ROUNDING * (1.0 + abs(best.primal)) + slack:
+            return f"it claims an objective, {best.primal}, below a lower bound, {now.dual}"
+        # A lower bound stays one though the dual point that proved it has moved on.
+        most = min(now.primal, primal, best.lowest, best.primal)
+        if not best.dual <= most + ROUNDING * (1.0 + abs(most)) + slack:
+            return f"it claims a lower bound, {best.dual}, above an objective, {most}"
+        return ""
 
     def _best(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Best:
         try:
@@ -83,46 +175,107 @@ class Checkpoint(CheckpointFile):
         return best
 
 
-def bounds_print(state: Any) -> str:
-    return hashlib.blake2b(state.lower.tobytes() + state.upper.tobytes(), digest_size=8).hexdigest()
+# --- arrays ---------------------------------------------------------------------------------------
 
 
-def flattened(state: Any, left_out: frozenset[str], prefix: str = ""):
+def flattened(state: Any, left_out: frozenset[str], prefix: str = "") -> dict[str, np.ndarray]:
     """The arrays of a state by name, without those that are scratch or follow from the rest."""
+    arrays: dict[str, np.ndarray] = {}
     for name, value in zip(state._fields, state, strict=True):
         if prefix == "" and name in left_out:
             continue
         if isinstance(value, tuple):
-            yield from flattened(value, left_out, f"{name}.")
+            arrays |= flattened(value, left_out, f"{name}.")
         else:
-            yield prefix + name, value
+            arrays[prefix + name] = value
+    return arrays
 
 
-def checked_arrays(
-    current: dict[str, np.ndarray],
-    arrays: dict[str, np.ndarray],
-    damaged: Any,
-    *,
-    growing: str | tuple[str, ...],
+def check_arrays(
+    current: dict[str, np.ndarray], arrays: dict[str, np.ndarray], growing: tuple[str, ...]
 ) -> None:
     """Saved arrays are like the current ones, but for the length of those that grow."""
     for name, array in current.items():
         saved = arrays.get(name)
         if saved is None or saved.dtype != array.dtype or saved.ndim != array.ndim:
-            raise damaged(f"array {name}")
-        if not (growing and name.startswith(growing)) and saved.shape != array.shape:
-            raise damaged(f"array {name} has shape {saved.shape}, not {array.shape}")
+            raise ValueError(f"array {name}")
+        if not name.startswith(growing) and saved.shape != array.shape:
+            raise ValueError(f"array {name} has shape {saved.shape}, not {array.shape}")
         if saved.dtype.kind == "f" and not np.all(np.isfinite(saved)):
-            raise damaged(f"array {name} has values that are not finite")
+            raise ValueError(f"array {name} has values that are not finite")
         counts = name in ("count", "visits")
         if counts and np.any((saved < 0) | (saved > MOST_COUNTED)):
-            raise damaged(f"array {name} has a number that no run counts to")
+            raise ValueError(f"array {name} has a number that no run counts to")
 
 
-def check_order(arrays: dict[str, np.ndarray], damaged: Any) -> None:
+def check_order(arrays: dict[str, np.ndarray]) -> None:
     """The sampler's permutation is one, and its position lies in it."""
     permutation = arrays["sampler.permutation"]
     if not np.array_equal(np.sort(permutation), np.arange(len(permutation))):
-        raise damaged("the block order is not a permutation")
+        raise ValueError("the block order is not a permutation")
     if not 0 <= arrays["sampler.position"][0] < len(permutation):
-        raise damaged("the place in the block order does not exist")
+        raise ValueError("the place in the block order does not exist")
+
+
+def check_follows(stored: np.ndarray, computed: np.ndarray, what: str) -> None:
+    """Stored numbers are those that follow from the rest, but for rounding, which is kept."""
+    rounding = 1e-9 * (1.0 + np.abs(stored).max(initial=0.0))
+    if not np.allclose(stored, computed, rtol=1e-6, atol=rounding):
+        raise ValueError(f"{what} do not belong together")
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def write_archive(path: Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    text = json.dumps(header)
+    with atomic_write(path) as file:
+        np.savez(file, header=np.array(text), digest=np.array(digest(text, arrays)), **arrays)
+
+
+def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays as ``write_archive`` left them: not compressed, so never a zip bomb."""
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("its arrays are compressed, which taut does not do")
+        if sum(member.file_size for member in members) > size:
+            raise ValueError("its arrays claim to be larger than the file")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    text, written = str(arrays.pop("header")), str(arrays.pop("digest"))
+    if digest(text, arrays) != written:
+        raise ValueError("its contents are not those that were written")
+    header = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    return header, arrays
+
+
+def digest(text: str, arrays: dict[str, Any]) -> str:
+    """Of everything in the file: what was put together from two checkpoints is neither."""
+    found = hashlib.blake2b(text.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.descr} {array.shape} ".encode())
+        found.update(array.reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def check_place(path: str | Path) -> None:
+    """Before any work is done that could not be saved."""
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+    if place.exists() and not place.is_file():
+        # Reading a pipe would wait for ever.
+        raise OSError(
+            f"checkpoint={str(path)!r} is a device, pipe or socket; name an ordinary file"
+        )
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            f"the checkpoint's folder {str(place.parent)!r} does not exist; create it first"
+        )

@@ -19,22 +19,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # scikit-learn requires it
 
 from taut.solvers.any_run import Objective
-from taut.solvers.best import Best
 from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.checkpoint import checked_arrays
+from taut.solvers.checkpoint import check_follows
 from taut.solvers.checks import is_count
 from taut.solvers.expectations import Expectations
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.quasi_newton import QuasiNewton
-from taut.solvers.resume import Damaged
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solver import Solver
 from taut.solvers.state import ORACLE_CALLS, STEPS
-from taut.solvers.warm_start import check_keep, check_same_objective, earlier_examples
 
 NO_GAPS = np.zeros(0)
 SEARCH = "search."  # prefix of the minimiser's arrays in a checkpoint
@@ -100,12 +96,9 @@ class LBFGSRun(OracleRun):
         )
         self.parts = [self.free] if self.known is None else [self.free, self.known]
         self.truth = self.free.of_truth(self.C) if self.known is None else np.zeros(0)
-        self.libraries = ThreadpoolController()  # looks for them, so not where it is imported
         self.minimiser: QuasiNewton | None = None
         self.lowest, self.bound = np.inf, -np.inf  # at state.w
-        # Of the last certificate, and of the one with the highest bound.
-        self.certified_w, self.bound_w = self.state.w.copy(), self.state.w.copy()
-        self.highest, self.is_certified = -np.inf, False
+        self.is_certified = False
 
     # --- what the loop asks ---------------------------------------------------------------------
 
@@ -138,11 +131,10 @@ class LBFGSRun(OracleRun):
                 self.state.count[ORACLE_CALLS] = calls
         return worst
 
-    def continue_from(self, earlier: Solution, keep: str) -> None:
+    needs_dual_point = False
+
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
         """The weights of any solver's solution of the same examples are a start."""
-        check_keep(keep)
-        check_same_objective(self, earlier)
-        earlier_examples(self, earlier)
         self.state.w[:] = placed(earlier.w, self.state.lower, self.state.upper)
 
     # --- moving and measuring -------------------------------------------------------------------
@@ -159,9 +151,6 @@ class LBFGSRun(OracleRun):
 
     def certify(self) -> Certificate:
         self.is_certified = True
-        self.certified_w[:] = self.state.w
-        if self.bound > self.highest:
-            self.highest, self.bound_w[:] = self.bound, self.state.w
         return Certificate(self.lowest, self.bound, NO_GAPS)
 
     def _started(self) -> QuasiNewton:
@@ -174,17 +163,15 @@ class LBFGSRun(OracleRun):
 
     def _visit(self, minimiser: QuasiNewton) -> None:
         """Evaluate where it is wanted; keep the weights if they are the best so far."""
-        # Sums over weights are short; BLAS would take longer to wake its threads than to add, and
-        # would add in another order.
-        with self.libraries.limit(limits=1, user_api="blas"):
-            w = minimiser.point
-            if w is not None:
-                found = self.evaluate(w)
-                # At the end objectives differ by rounding only, and bounds still rise.
-                if (found.primal, -found.dual) < (self.lowest, -self.bound):
-                    self.lowest, self.bound = found.primal, found.dual
-                    self.state.w[:] = w
-                minimiser.tell(found.primal, found.gradient)
+        w = minimiser.point
+        if w is None:
+            return
+        found = self.evaluate(w)
+        # At the end objectives differ by rounding only, and bounds still rise.
+        if (found.primal, -found.dual) < (self.lowest, -self.bound):
+            self.lowest, self.bound = found.primal, found.dual
+            self.state.w[:] = w
+        minimiser.tell(found.primal, found.gradient)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """Objective at w, gradient of its smooth part, and the dual value of the marginals."""
@@ -212,40 +199,27 @@ class LBFGSRun(OracleRun):
     # --- checkpoints ----------------------------------------------------------------------------
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
-        """Weights whose objectives and bounds are computed anew, and the minimiser as it is."""
         return {
             "count": self.state.count,
             "w": self.state.w,
-            "certified_w": self.certified_w,
-            "bound_w": self.bound_w,
+            "values": np.array([self.lowest, self.bound]),
+            "certified": np.array([self.is_certified]),
             **{SEARCH + name: array for name, array in self._started().arrays().items()},
         }
 
-    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        checked_arrays(self.saved_arrays(), arrays, damaged, growing="")
-        if not np.all(np.isfinite(best.w)):
-            raise damaged("array best_w has values that are not finite")
-        for name in ("w", "certified_w", "bound_w"):
-            if np.any(placed(arrays[name], self.state.lower, self.state.upper) != arrays[name]):
-                raise damaged(f"array {name} is outside the bounds")
-        with self.libraries.limit(limits=1, user_api="blas"):
-            self._prove_again(arrays, best, damaged)
-        saved = {name: arrays[SEARCH + name] for name in self._started().arrays()}
-        if wrong := self._started().take_up(saved):
-            raise damaged(wrong)
-        self.state.count[:] = arrays["count"]
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        state, minimiser = self.state, self._started()
+        if np.any(placed(arrays["w"], state.lower, state.upper) != arrays["w"]):
+            raise ValueError("array w is outside the bounds")
+        minimiser.take_up({name: arrays[SEARCH + name] for name in minimiser.arrays()})
+        state.w[:], state.count[:] = arrays["w"], arrays["count"]
+        self.lowest, self.bound = map(float, arrays["values"])
         # Checkpoints are also written between an evaluation and its certificate.
-        self.is_certified = bool(best.rows) and best.rows[-1][0] == self.passes
+        self.is_certified = bool(arrays["certified"][0])
 
-    def _prove_again(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        """Objectives and bounds are those of the saved weights, whatever the file says."""
-        found = self.evaluate(best.w)
-        if not np.isclose(found.primal, best.primal, rtol=1e-9):
-            raise damaged("its best weights do not have the objective it says")
-        self.state.w[:] = arrays["w"]
-        self.certified_w[:], self.bound_w[:] = arrays["certified_w"], arrays["bound_w"]
-        last = self.evaluate(self.state.w)
-        self.lowest, self.bound = last.primal, last.dual
-        self.highest = self.evaluate(self.bound_w).dual
-        best.dual = max(found.dual, self.highest) if self.bounds_last else found.dual
-        best.lowest = min(found.primal, self.evaluate(self.certified_w).primal)
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        found = self.evaluate(self.state.w)
+        check_follows(np.array([found.primal, found.dual]), arrays["values"], "weights and bounds")
+
+    def primal_of(self, w: np.ndarray) -> float:
+        return self.evaluate(w).primal

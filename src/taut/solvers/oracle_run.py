@@ -7,8 +7,12 @@ import numpy as np
 
 from taut.solvers.any_run import AnyRun
 from taut.solvers.certificate import OraclePass
-from taut.solvers.resume import oracle_memory
 from taut.solvers.state import ORACLE_CALLS
+
+
+def oracle_memory(problem: Any) -> np.ndarray:
+    """What the oracle carries from call to call, where it does."""
+    return getattr(problem, "memory", np.zeros(0))
 
 
 class OracleRun(AnyRun):
@@ -31,7 +35,7 @@ class OracleRun(AnyRun):
         }
 
     def restore_oracle(self, arrays: dict[str, np.ndarray]) -> None:
-        """As it was when saved; last, because certifying moves it."""
+        """As it was when saved; last, because it asks at the weights put before."""
         memory = oracle_memory(self.problem)
         self.memory_before = arrays["memory_before"]
         self.oracle_is_fresh = bool(arrays["fresh"][0])

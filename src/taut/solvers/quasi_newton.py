@@ -81,23 +81,22 @@ class QuasiNewton:
         names = ("base", "gradient", "direction", "moves", "changes", "numbers", "counts")
         return {name: getattr(self, name) for name in names}
 
-    def take_up(self, arrays: dict[str, np.ndarray]) -> str:
-        """Go on from saved arrays of the right shapes; returns what is wrong with them, or ""."""
+    def take_up(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from saved arrays of the right shapes; ValueError if they cannot be."""
         counts, numbers = arrays["counts"], arrays["numbers"]
         most = (END, len(self.moves), len(self.moves) - 1, MOST_TRIALS)
         if np.any(counts < 0) or np.any(counts > most):
-            return "counts of the line search that cannot be"
+            raise ValueError("counts of the line search that cannot be")
         if counts[PHASE] == SEARCH and not 0.0 < numbers[STEP] <= 1.0:
-            return "a step that is none"
+            raise ValueError("a step that is none")
         for row in self._rows(counts):
             s, y = arrays["moves"][row], arrays["changes"][row]
             if not is_curved(s, y, float(s @ y)):
-                return "a step without curvature"
+                raise ValueError("a step without curvature")
         if np.any(placed(arrays["base"], self.lower, self.upper) != arrays["base"]):
-            return "weights outside their bounds"
+            raise ValueError("weights outside their bounds")
         for name, array in self.arrays().items():
             array[...] = arrays[name]
-        return ""
 
     def _rows(self, counts: np.ndarray) -> list[int]:
         """Where the pairs are, newest first."""

@@ -9,11 +9,13 @@ from taut.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
 from taut.solvers.any_run import Objective
 from taut.solvers.bcfw import BCFW, bcfw_steps, parsed, pass_options
-from taut.solvers.best import Best
 from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point, certify
+from taut.solvers.checkpoint import check_follows, flattened
 from taut.solvers.corners import (
     Corners,
+    are_sound,
+    are_weights,
     grown,
     new_corners,
     new_scratch,
@@ -26,14 +28,14 @@ from taut.solvers.corrective import (
     sweep,
 )
 from taut.solvers.frank_wolfe import FrankWolfe, fw_step
-from taut.solvers.oracle_run import OracleRun
-from taut.solvers.resume import Damaged, oracle_memory, resume, saved_arrays
+from taut.solvers.oracle_run import OracleRun, oracle_memory
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.sdca import SDCA, sdca_steps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.state import (
     AVERAGED,
     GLOBAL_GAP,
+    L1,
     LOSS_AVERAGE,
     MOMENTUM,
     ORACLE_CALLS,
@@ -41,14 +43,12 @@ from taut.solvers.state import (
     lengths_of,
     rebuild_weights,
 )
-from taut.solvers.warm_start import (
-    check_has_state,
-    check_keep,
-    check_same_objective,
-    earlier_examples,
-)
 
 Solver = BCFW | FrankWolfe
+# Scratch memory, and arrays that follow from the rest.
+LEFT_OUT = frozenset(
+    ["w", "lower", "upper", "delta", "direct", "plane", "work", "y", "y_away", "mu", "scratch"]
+)
 
 
 class Run(OracleRun):
@@ -101,29 +101,20 @@ class Run(OracleRun):
             return np.zeros(0)
         return delta.value if delta.count[0] == DENSE else np.zeros(self.problem.dim)
 
-    def continue_from(self, earlier: Solution, keep: str) -> None:
-        """Start from an earlier dual point; examples beyond the earlier ones start at the truth.
-
-        ``keep="dual"`` keeps mu, so that w is scaled by C / earlier C. ``keep="primal"`` keeps w by
-        moving mu toward the truth, possible when C grows.
-        """
-        check_keep(keep)
-        check_has_state(earlier)
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
         if not isinstance(earlier.state, State):
             raise ValueError(
                 f"the earlier run, {describe(earlier.solver)}, kept no labellings or marginals "
                 f"that {describe(self.solver)} could start from; start cold, or go on with the "
                 "same kind of solver"
             )
-        check_same_objective(self, earlier)
-        n_before = earlier_examples(self, earlier)
         self.problem.copy_dual(earlier.state.mu, self.state.mu)
         self.state.ell[:n_before] = earlier.state.ell
         if self.solver.keeps_alpha:
             self._continue_corners(earlier)
-        if keep == "primal" and earlier.C < self.C:
+        if share < 1.0:
             shrink = in_mode(shrink_toward_truth, self.problem)
-            shrink(self.problem, self.state, earlier.C / self.C, n_before)
+            shrink(self.problem, self.state, share, n_before)
         self.rebuild()
 
     def change_C(self, C: float, shrink: float) -> None:
@@ -240,11 +231,52 @@ class Run(OracleRun):
             'use solver="bcfw", which remembers none, or no checkpoint'
         )
 
-    def saved_arrays(self) -> dict[str, np.ndarray]:
-        return saved_arrays(self)
+    growing = ("corners.", "mu")
 
-    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        resume(self, arrays, best, damaged)
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        mu = {"mu": self.problem.dual_array(self.state.mu)}
+        return flattened(self.state, LEFT_OUT) | mu | self.saved_oracle()
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        state = self.state
+        self._put_corners(arrays)
+        self.problem.copy_dual(arrays["mu"], state.mu)
+        for name, array in flattened(state, LEFT_OUT).items():
+            if not name.startswith(("corners.", "sampler.kind", "sampler.tree")):
+                array[...] = arrays[name]
+        state.total[L1] = self.l1
+        leaves = state.sampler.tree.size // 2
+        set_all_gaps(state.sampler.tree, arrays["sampler.tree"][leaves : leaves + self.n])
+        if state.lower.size:
+            state.w[:] = placed(state.v, state.lower, state.upper, self.l1)
+        self.restore_oracle(arrays)
+
+    def _put_corners(self, arrays: dict[str, np.ndarray]) -> None:
+        corners, keeps = self.state.corners, self.solver
+        if arrays["corners.used"].shape != corners.used.shape:  # of all corners, it alone is fixed
+            raise ValueError("array corners.used")
+        # Copies: a run that goes on changes them.
+        saved = {name: arrays[f"corners.{name}"].copy() for name in corners._fields}
+        corners = corners._replace(**saved)
+        if keeps.keeps_corners and not (
+            are_sound(corners, self.lengths, self.problem.n_states)
+            and (corners.gram.size > 0) == keeps.keeps_gram
+            and (not keeps.keeps_alpha or are_weights(corners, self.n))
+        ):
+            raise ValueError("the active sets are inconsistent")
+        scratch = new_scratch(2 * int(corners.used[3]) + 32)
+        self.state = self.state._replace(corners=corners, scratch=scratch)
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        self.rebuild()
+        check_follows(arrays["v"], self.state.v, "weights and dual point")
+        # The gap follows from the dual point alone, the dual value from its stored losses.
+        if not np.isclose(certificate.block_gaps.sum(), certificate.gap, rtol=1e-6, atol=1e-9):
+            raise ValueError("losses and dual point do not belong together")
+
+    def primal_of(self, w: np.ndarray) -> float:
+        point = Point(w, w, 0.0, self.state.mu)
+        return certify(self.oracle, self.importance, point, self.C, self.l1).primal
 
     # --- measuring ----------------------------------------------------------------------------
 

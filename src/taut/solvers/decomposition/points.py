@@ -15,6 +15,8 @@ from scipy import sparse
 
 Rows = Any  # (m, dim) array or CSR array
 
+PER_POINT = ("loss", "block", "weight", "retained", "idle")
+
 
 class Points:
     def __init__(self, dim: int, n_blocks: int, *, is_sparse: bool, keeps_gram: bool):
@@ -97,6 +99,46 @@ class Points:
             retained=other.retained.copy(),
             idle=other.idle.copy(),
         )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """For a checkpoint. The Gram matrix, computed anew, would round differently."""
+        arrays = {name: getattr(self, name) for name in PER_POINT}
+        if self.is_sparse:
+            rows: Any = self.rows
+            arrays["data"] = rows.data
+            arrays["indices"] = rows.indices.astype(np.int64)
+            arrays["indptr"] = rows.indptr.astype(np.int64)
+        else:
+            arrays["rows"] = self.rows
+        if self.keeps_gram:
+            arrays["gram"] = self._gram[: len(self), : len(self)].ravel()
+        return arrays
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        """Be the points of these arrays; ValueError if they are none."""
+        saved = {name: arrays[name].copy() for name in PER_POINT}
+        count, block = len(saved["loss"]), saved["block"]
+        if any(value.shape != (count,) for value in saved.values()):
+            raise ValueError("the points have arrays of different lengths")
+        if count and not (block.min() >= 0 and block.max() < self.n_blocks):
+            raise ValueError("a point belongs to no example")
+        if self.is_sparse:
+            parts = tuple(arrays[name].copy() for name in ("data", "indices", "indptr"))
+            rows = sparse.csr_array(parts, shape=(count, self.dim))
+            rows.check_format(full_check=True)
+        else:
+            rows = arrays["rows"].copy()
+            if rows.shape != (count, self.dim):
+                raise ValueError(f"the rows of the points have shape {rows.shape}")
+        self.restore(rows, **saved)
+        if self.keeps_gram:
+            computed, stored = self._gram[:count, :count], arrays["gram"]
+            rounding = 1e-9 * (1.0 + np.abs(computed).max(initial=0.0))
+            if stored.size != count**2 or not np.allclose(
+                computed.ravel(), stored, rtol=0, atol=rounding
+            ):
+                raise ValueError("rows and inner products of the points do not belong together")
+            computed[...] = stored.reshape(count, count)
 
     def restore(self, rows: Rows, **per_point: np.ndarray) -> None:
         """Put these points in the place of all."""

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taut.solvers.checks import check_count, is_count, is_number
-from taut.solvers.decomposition.options import Decomposition
+from taut.solvers.decomposition.decomposition import Decomposition
 from taut.solvers.decomposition.points import Points
 
 

@@ -1,13 +1,19 @@
-"""A run of simplicial decomposition or cutting planes: oracle, points, master, weights."""
+"""What simplicial decomposition and cutting planes have in common: options, and their run.
 
-from typing import Any
+The oracle finds points, the master problem weighs them, the weights follow.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from taut.solvers.any_run import Objective
-from taut.solvers.best import Best
 from taut.solvers.bounds import Bounds, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass
+from taut.solvers.checkpoint import check_follows, flattened
+from taut.solvers.corners import Corners, are_sound
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
 from taut.solvers.decomposition.iterations import (
     one_simplex_iteration,
@@ -16,23 +22,87 @@ from taut.solvers.decomposition.iterations import (
 )
 from taut.solvers.decomposition.label_cache import LabelCache
 from taut.solvers.decomposition.master import solve_master
-from taut.solvers.decomposition.options import Decomposition, working_set_size
 from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
-from taut.solvers.decomposition.resume import resume, saved_arrays
 from taut.solvers.decomposition.rows import RowMaker
-from taut.solvers.decomposition.state import DecompositionState
-from taut.solvers.decomposition.warm_start import continue_from
-from taut.solvers.oracle_run import OracleRun
+from taut.solvers.oracle_run import OracleRun, oracle_memory
 from taut.solvers.penalty import SlackPenalty
-from taut.solvers.resume import Damaged, oracle_memory
-from taut.solvers.state import lengths_of
+from taut.solvers.solution import Solution, describe
+from taut.solvers.solver import Solver
+from taut.solvers.state import State, lengths_of
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
 # A master problem is solved when it can gain no more than this part of them.
 WEIGHED = 1e-10
 TINY = np.finfo(np.float64).tiny
+# Arrays of the state that follow from nothing else.
+KEPT = ("v", "gaps", "last_cut", "count")
+# Up to so many examples there is one master problem for all of them.
+MOST_TOGETHER = 500
+AT_A_TIME = 200
+
+
+@dataclass(frozen=True)
+class Decomposition(Solver):
+    """Solvers that keep labellings as points and weigh them by a master problem."""
+
+    takes_squared_slacks: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def is_product(self) -> bool:
+        """Whether every example has a simplex of its own."""
+
+    @property
+    @abstractmethod
+    def examples_at_a_time(self) -> int | None:
+        """Of one iteration; None leaves it to ``working_set_size``."""
+
+    @property
+    def cache_size(self) -> int:
+        """Labellings remembered per example, to make planes of without the oracle."""
+        return 0
+
+    @property
+    def smallest_violation(self) -> float:
+        """Labellings that violate their constraint by no more are left out."""
+        return 0.0
+
+    @property
+    def check_every(self) -> int:
+        """Passes between certificates; where the master is about all examples, each has one."""
+        return 1
+
+    @abstractmethod
+    def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
+        """Called before a point is added to each of these blocks."""
+
+    def start(self, problem: Any, objective: Objective) -> "DecompositionRun":
+        return DecompositionRun(problem, self, objective)
+
+
+def working_set_size(solver: Decomposition, n: int) -> int:
+    """How many examples an iteration is about."""
+    if not solver.is_product:
+        return n
+    if solver.examples_at_a_time is not None:
+        return min(solver.examples_at_a_time, n)
+    return n if n <= MOST_TOGETHER else AT_A_TIME
+
+
+@dataclass
+class DecompositionState:
+    """Everything a run moves; it goes into the solution, for warm starts."""
+
+    w: np.ndarray
+    v: np.ndarray  # C * sum_k weight_k row_k; w is v inside the bounds
+    lower: np.ndarray
+    upper: np.ndarray
+    points: Points
+    gaps: np.ndarray  # (n_blocks,) as last seen
+    last_cut: np.ndarray  # (1,) what the oracle's last plane cut off
+    count: np.ndarray  # steps, oracle calls
 
 
 class DecompositionRun(OracleRun):
@@ -92,8 +162,55 @@ class DecompositionRun(OracleRun):
         if self.cache is not None:
             self.cache.compile(self.maker.work, self.oracle.labels)
 
-    def continue_from(self, earlier: Any, keep: str) -> None:
-        continue_from(self, earlier, keep)
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
+        """Points do not depend on C: with another one, the first master problem weighs them anew.
+
+        The dual point of a block-coordinate run becomes the retained point of every simplex.
+        """
+        if isinstance(earlier.state, DecompositionState):
+            self._take_points(earlier, n_before)
+        elif isinstance(earlier.state, State):
+            self._take_dual_point(earlier, n_before)
+        else:
+            raise self._cannot(earlier)
+        points = self.state.points
+        if share < 1.0 and not self.is_cone:
+            points.move_toward_origin(share)
+        self.rebuild()
+
+    def _cannot(self, earlier: Any) -> ValueError:
+        return ValueError(
+            f"{describe(self.solver)} cannot start from the points of the earlier run, "
+            f"{describe(earlier.solver)}; warm-start with the same solver, or start cold"
+        )
+
+    def _take_points(self, earlier: Solution, n_before: int) -> None:
+        before, now = earlier.state, self.state
+        if earlier.solver.is_product != self.solver.is_product:
+            raise self._cannot(earlier)
+        if not self.solver.is_product and n_before < self.n:
+            raise ValueError(
+                "warm_start: a plane is a sum over all examples, so those of fewer examples say "
+                'nothing about these; start cold, or use simplexes="product" (slacks="n")'
+            )
+        now.points.take(before.points)
+        if not self.is_cone:
+            now.points.add_origins(np.arange(n_before, now.points.n_blocks))
+
+    def _take_dual_point(self, earlier: Solution, n_before: int) -> None:
+        """Every example's marginals, as one point: it stands in for the origin."""
+        problem, points = self.problem, self.state.points
+        loss = np.zeros(self.n)
+        loss[:n_before] = self.importance[:n_before] * earlier.state.ell
+        points.keep(np.zeros(len(points), bool))
+        if self.solver.is_product:
+            mu = problem.new_dual()
+            problem.copy_dual(earlier.state.mu, mu)
+            rows, _ = self.maker.rows(np.arange(self.n), mu)
+            points.add(rows, loss, np.arange(self.n), retained=True)
+        else:
+            row = earlier.state.v[None] / earlier.C
+            points.add(row, loss.sum()[None], np.zeros(1, np.int64), retained=True)
 
     # --- moving -------------------------------------------------------------------------------
 
@@ -255,8 +372,36 @@ class DecompositionRun(OracleRun):
             'use CuttingPlane(slacks="one", cache=0), which remembers none, or no checkpoint'
         )
 
-    def saved_arrays(self) -> dict[str, np.ndarray]:
-        return saved_arrays(self)
+    growing = ("points.", "cache.")
 
-    def resume(self, arrays: dict[str, np.ndarray], best: Best, damaged: Damaged) -> None:
-        resume(self, arrays, best, damaged)
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        state = self.state
+        arrays = {f"points.{name}": value for name, value in state.points.arrays().items()}
+        arrays |= {name: getattr(state, name) for name in KEPT}
+        if self.cache is not None:
+            arrays |= flattened(self.cache.corners, frozenset(), "cache.")
+            arrays["time"] = np.array([self.cache.time])
+        return arrays | self.saved_oracle()
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        state, points = self.state, self.state.points
+        points.put({name: arrays[f"points.{name}"] for name in points.arrays()})
+        sums = points.sums(points.weight)
+        if points.weight.min(initial=0.0) < 0 or not (
+            self.is_cone or np.allclose(sums, 1.0, rtol=0, atol=1e-9)
+        ):
+            raise ValueError("the points' weights do not sum to one")
+        if self.cache is not None:
+            fields = self.cache.corners._fields  # copies: a run that goes on changes them
+            corners = Corners(**{name: arrays[f"cache.{name}"].copy() for name in fields})
+            if not are_sound(corners, self.lengths, self.problem.n_states):
+                raise ValueError("the remembered labellings are inconsistent")
+            self.cache.corners, self.cache.time = corners, int(arrays["time"][0])
+        for name in KEPT:
+            getattr(state, name)[...] = arrays[name]
+        self.clip()
+        self.restore_oracle(arrays)
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        self.rebuild()
+        check_follows(arrays["v"], self.state.v, "weights and points")

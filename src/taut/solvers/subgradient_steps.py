@@ -1,39 +1,23 @@
-"""The two rules by which subgradients move the weights, and what they do to the dual point.
+"""What a subgradient run moves, and the kernels that move it; ``subgradient`` has the method.
 
-The objective f(w) = lambda/2 |w|^2 + 1/n sum_i s_i h(xi_i(w)), xi_i = max_y H_i(y; w), has at w the
-subgradient lambda w - 1/n sum_i s_i a_i psi_i(y_i), with y_i the oracle's labelling and
-a_i = h'(xi_i): 1 with linear slacks, xi_i with squared ones.
-
-**Pegasos** takes it on a batch of examples and a step 1 / (lambda t):
-
-    w <- (1 - 1/t) w + 1/(lambda t) * mean over the batch of s_i a_i psi_i(y_i)
-
-so that t w is a plain sum: after T visits in all, w = 1/(lambda T) * sum over visits of s_i a_i
-psi_i(y). That sum is what is kept, and it says what a batch cut short at the end of a pass weighs.
-Box constraints clip w, not the sum: "follow the regularised leader" has the guarantee of projected
-steps. If every example was visited equally often, w is that of the dual point mu_i = mean of what
-was found at the visits to i.
-
-Squared slacks have slopes as large as themselves, and steps 1 / (lambda t) would overshoot further
-each time until t exceeds s_i |psi_i|^2 / lambda. So a_i is the slack that the step will leave,
-xi_i / (1 + s_i |psi_i|^2 / (lambda t)): an implicit step. Any a_i >= 0 gives a dual point.
-
-**Polyak** takes all examples, and the step for which a lower bound on the optimum would be attained
-if f were linear:
-
-    step = lambda * (f(w) - lower) / |g|^2, at most 1;   mu_i <- (1 - step) mu_i + step e(y_i)
-
-w is v(mu) throughout. Given the dual value of mu as the bound, the step is no other than batch
-Frank-Wolfe's exact line search (without bounds, with linear slacks); a better bound shortens it.
-
-References: Shalev-Shwartz, Singer, Srebro, Cotter (2011), Pegasos; Polyak (1969), Minimization of
-unsmooth functionals; Bach (2015), Duality between subgradient and conditional gradient methods.
+The dual point averages what the oracle found at its visits: mu_i the points
+e(truth) + a_i (e(y) - e(truth)), ``ell`` their losses a_i loss_i(y), ``mass`` the a_i, which are
+slopes of the slack's penalty (all 1 with linear slacks).
 """
 
 from typing import NamedTuple
 
-from taut._compile import Problem, both_modes, by_reference, compiled
-from taut.accumulator import clear, squared_norm
+from taut._compile import (
+    Integers,
+    Labels,
+    Opaque,
+    Problem,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+)
+from taut.accumulator import Accumulator, clear, squared_norm
 from taut.problem import (
     add_corner,
     add_loss,
@@ -48,8 +32,36 @@ from taut.problem import (
     true_label,
     weight,
 )
-from taut.solvers.sampling import draw
-from taut.solvers.subgradient.state import AVERAGED, ORACLE_CALLS, STEPS, VISITS
+from taut.solvers.sampling import Sampler, draw
+
+# positions in State.count: steps of this run, and visits also of the runs that it continues
+STEPS, ORACLE_CALLS, AVERAGED, VISITS = 0, 1, 2, 3
+# positions in State.total: Polyak's lower bound, and the loss of its averaged dual points
+LOWER, MEAN_LOSS = 0, 1
+
+
+@by_reference
+class State(NamedTuple):
+    w: Vector
+    v: Vector  # of mu; Pegasos computes it for certificates only
+    lower: Vector  # (dim,), or empty without bounds
+    upper: Vector
+    mu: Vector  # the dual, as the problem keeps it
+    ell: Vector  # (n,) loss of mu_i
+    mass: Vector  # (n,) of squared slacks, or empty
+    visits: Integers  # (n,) to each example; empty for Polyak
+    found: Vector  # (dim,) sum over all visits of s_i a_i psi_i(y); likewise
+    sampler: Sampler
+    average: Vector  # (dim,) of the iterates, or empty
+    mean_mass: Vector  # (n,) average of ``mass`` over Polyak's iterates, or empty
+    count: Integers  # type: ignore[assignment]
+    total: Vector
+    delta: Accumulator  # psi_i of one labelling
+    direct: Accumulator  # adds to v itself
+    pull: Accumulator  # adds to found itself
+    work: Opaque
+    y: Labels  # a labelling
+    truth: Labels  # another
 
 
 @by_reference

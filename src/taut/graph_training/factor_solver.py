@@ -1,0 +1,367 @@
+"""What the solvers without inference have in common: options, and the run they move."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from taut._compile import ready
+from taut.graph_training.certificate import bracket, measure
+from taut.graph_training.lower_bound import compile_lower_bound, loss_of, new_witness
+from taut.graph_training.multipliers import (
+    penalties,
+    set_penalty,
+    take_direct_step,
+    update_multipliers,
+)
+from taut.graph_training.state import (
+    LENGTH,
+    PROGRESS,
+    RHO,
+    FactorState,
+    Rules,
+    View,
+    add_features,
+    fill_truth,
+    fill_uniform,
+    new_state,
+    rebuild,
+)
+from taut.graph_training.steps import Step, drawn_steps, example_steps
+from taut.graph_training.warm_start import take_marginals
+from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.bcfw import parsed
+from taut.solvers.bounds import problem_bounds
+from taut.solvers.certificate import Certificate
+from taut.solvers.checkpoint import check_follows, flattened
+from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.solution import Solution, describe
+from taut.solvers.solver import Solver
+from taut.structures.graphs.factors import Factors, factors_of
+
+# What rho is multiplied by after a pass of annealing: 100 becomes 1 in 21 passes.
+TIGHTEN = 0.8
+# Scratch memory, and arrays that follow from the rest.
+LEFT_OUT = frozenset({"w", "lower", "upper", "scratch"})
+# Rounding of a long run; a distribution's sum is off by no more.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class FactorSolver(Solver):
+    """Options shared by all; see the subclasses.
+
+    ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
+    enforce consistency. It is in the scale of a sum over examples, like C. ``temperature`` is the
+    weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
+    (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
+    with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
+    few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1 with a
+    temperature, where a run starts in the middle of all simplices. Multipliers rest meanwhile.
+    """
+
+    rho: float = 1.0
+    temperature: float = 0.0
+    order: Order | str = Order.PERMUTED
+    anneal: float | None = None
+    check_every: int = 10  # type: ignore[assignment]  # passes between certificates
+
+    # What the tolerance is about: the bracket of the hard problem, or the soft gap.
+    closes_bracket: ClassVar[bool] = False
+    is_loose_at_first: ClassVar[bool] = True
+    has_free_weights: ClassVar[bool] = False  # or whether w and delta follow from the marginals
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", parsed(Order, self.order, "order"))
+        if not (is_real(self.rho) and 0 < self.rho < float("inf")):
+            raise ValueError(
+                f"rho={self.rho!r}; the penalty parameter must be a positive number: small values "
+                "enforce consistency, 1 is a good start"
+            )
+        if not is_real(self.temperature) or not 0 <= self.temperature < float("inf"):
+            raise ValueError(
+                f"temperature={self.temperature!r}; it must be a finite number, not negative: 0 is "
+                "the structured SVM"
+            )
+        given = 1.0 if self.anneal is None else self.anneal
+        if not (is_real(given) and 1 <= given < float("inf")):
+            raise ValueError(
+                f"anneal={self.anneal!r}; how many times larger rho is at the start, at least 1"
+            )
+        self._check_passes("check_every")
+
+    def _check_passes(self, name: str) -> None:
+        value = getattr(self, name)
+        if type(value) is bool or not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name}={value!r}; a whole number of passes, at least 1")
+
+    def check_example_order(self) -> None:
+        if not self.by_example:
+            assert isinstance(self.order, Order)
+            raise ValueError(
+                f"order={self.order.name.lower()!r}; {type(self).__name__} goes from example to "
+                'example, "permuted" or "cyclic"'
+            )
+
+    def extend(self, state: FactorState, factors: Factors, n: int) -> FactorState:
+        """What the solver keeps beside what all keep."""
+        return state
+
+    def keep_free_variables(self, state: FactorState, earlier: Solution, C: float) -> None:
+        """What it takes over, beside marginals and multipliers."""
+
+    def check_factors(self, factors: Factors) -> None:
+        """Refuse what the solver cannot do."""
+
+    def move(self, view: Any, n_steps: int) -> None:
+        """Visit ``n_steps`` blocks, or as many more as complete an example."""
+        steps = example_steps if self.by_example else drawn_steps
+        steps(view, n_steps)
+
+    @property
+    def by_example(self) -> bool:
+        return self.order in (Order.CYCLIC, Order.PERMUTED)
+
+    @property
+    def step(self) -> Step:
+        return Step.PROJECTED
+
+    @property
+    def inner_passes(self) -> int:
+        """Passes between two updates of the multipliers; 0 leaves them at zero."""
+        return 0
+
+    @property
+    def first_rho(self) -> float:
+        if self.anneal is None:
+            return self.rho * (100.0 if self.temperature == 0 else 1.0)
+        return self.rho * self.anneal
+
+    def describe(self) -> str:
+        assert isinstance(self.order, Order)
+        parts = [f"rho {self.rho:g}", f"order {self.order.name.lower()}"]
+        if self.temperature > 0:
+            parts.append(f"temperature {self.temperature:g}")
+        return f"{self.name} ({', '.join(parts)})"
+
+    def start(self, problem: Any, objective: Objective) -> "FactorRun":
+        return FactorRun(problem, self, objective)
+
+
+def is_real(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
+class FactorRun(AnyRun):
+    """Starts cold, or from an earlier solution; then ``advance`` and ``certify``."""
+
+    def __init__(self, problem: Any, solver: FactorSolver, objective: Objective):
+        super().__init__(problem, solver, objective)
+        if not hasattr(problem, "arrays") or not hasattr(problem.arrays, "counts"):
+            raise TypeError(
+                f"{type(solver).__name__} works on nodes and edges one at a time, and "
+                f"{type(problem).__name__} has none to show; use it with GraphSVM, GraphCRF or "
+                'MultilabelSVM, or a solver with an oracle such as "bcfw"'
+            )
+        self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
+        solver.check_factors(self.factors)
+        self.blocks = len(self.factors.owner)
+        self.state = self._cold_state(objective)
+        degree = int(np.diff(self.factors.sender_start).max(initial=0))
+        rules = Rules(
+            C=self.C,
+            temperature=float(solver.temperature),
+            step=int(solver.step),
+            # Without entropy, count factors leave no more than 1 / L_d = 1 / rho.
+            norm=np.inf if len(self.factors.low) else float(degree + self.graph.nodes.width),
+        )
+        self.view = View(self.graph, self.factors, self.importance, rules, self.state)
+
+    def _cold_state(self, objective: Objective) -> FactorState:
+        problem, solver = self.problem, self.solver
+        lower, upper = problem_bounds(problem, objective.bounds)
+        v = np.zeros(problem.dim)
+        w = np.clip(v, lower, upper) if lower.size else v
+        assert isinstance(solver.order, Order)
+        sampler = new_sampler(solver.order, self.n if solver.by_example else self.blocks, self.seed)
+        state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
+        state = solver.extend(state, self.factors, self.n)
+        state.total[RHO], state.total[LENGTH] = solver.first_rho, 1.0
+        fill_truth(self.graph, self.factors, state)
+        self.witness = new_witness(state, problem.dim)
+        if solver.temperature > 0:
+            fill_uniform(self.factors, state)
+        return state
+
+    needs_same_relaxation = False
+
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
+        """Whichever solver found it."""
+        if n_before < self.n:
+            raise ValueError(
+                f"warm_start: the earlier solution is of {n_before} examples, this run has "
+                f"{self.n}, and {describe(self.solver)} cannot add to them; start cold"
+            )
+        take_marginals(self, earlier, share)
+        rebuild(self.view)
+        self.solver.keep_free_variables(self.state, earlier, self.C)
+
+    def rebuild(self) -> None:
+        """Recompute weights and messages from marginals and multipliers, where they follow."""
+        if not self.solver.has_free_weights:
+            rebuild(self.view)
+
+    def compile(self) -> None:
+        """Have every kernel ready, so that compilation is not counted as training."""
+        self.solver.move(self.view, 0)
+        state, numbers = self.state, np.zeros(0)
+        update_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
+        ready(penalties, self.view)
+        ready(measure, self.view, numbers, numbers, numbers)
+        compile_lower_bound(self.view)
+        self.rebuild()  # of a start that is not the truth
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """Visit ``n_steps`` blocks, or as many more as complete an example."""
+        before = self.steps // self.blocks
+        self._block_steps(n_steps)
+        for passes in range(before, self.steps // self.blocks):
+            self._between_passes(passes + 1)
+
+    def _block_steps(self, n_steps: int) -> None:
+        self.solver.move(self.view, n_steps)
+
+    def _between_passes(self, passes: int) -> None:
+        state, solver = self.state, self.solver
+        rho = float(state.total[RHO])
+        if rho > solver.rho:
+            set_penalty(state, max(TIGHTEN * rho, solver.rho))
+            state.total[PROGRESS] = 0.0
+        elif solver.inner_passes and passes % solver.inner_passes == 0:
+            take_direct_step(self.view)
+        if solver.order == Order.GAP and passes % 2 == 0:
+            self._refresh_gaps()
+
+    def _refresh_gaps(self) -> None:
+        gaps = np.zeros(self.blocks)
+        measure(self.view, np.zeros(self.n), np.zeros(self.n), gaps)
+        set_all_gaps(self.state.sampler.tree, gaps)
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    recomputes_objectives = False  # ``primal_of`` is a bound, by the messages of now
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        best = self.witness.best._asdict()
+        return flattened(self.state, LEFT_OUT) | {f"witness.{k}": v for k, v in best.items()}
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        state = self.state
+        self._check_distributions(arrays)
+        if not (arrays["total"][RHO] > 0 and 0 < arrays["total"][LENGTH] <= 1):
+            raise ValueError("a penalty or a step length that no run has")
+        for name, array in flattened(state, LEFT_OUT).items():
+            if not name.startswith(("sampler.kind", "sampler.tree")):
+                array[...] = arrays[name]
+        for name, value in self.witness.best._asdict().items():
+            value[...] = arrays[f"witness.{name}"]
+        if state.lower.size:
+            np.clip(state.v, state.lower, state.upper, out=state.w)
+        tree = state.sampler.tree
+        leaves, blocks = tree.size // 2, len(state.sampler.permutation)
+        set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
+
+    def _check_distributions(self, arrays: dict[str, np.ndarray]) -> None:
+        factors = self.factors
+        places = {"node": factors.node_at, "edge": factors.edge_at}
+        places |= {f"witness.{name}": at for name, at in places.items()}
+        for name, at in places.items():
+            marginals = arrays[name]
+            sums = np.add.reduceat(marginals, at[:-1]) if len(at) > 1 else np.ones(0)
+            if marginals.min(initial=0.0) < -ROUNDING or np.any(abs(sums - 1.0) > ROUNDING):
+                raise ValueError(f"array {name} does not hold distributions")
+        chosen = arrays["chosen"]
+        outside = chosen.min(initial=0.0) < -ROUNDING or chosen.max(initial=0.0) > 1.0 + ROUNDING
+        factor = np.repeat(np.arange(len(factors.low)), np.diff(factors.count_at))
+        sums = np.bincount(factor, chosen, minlength=len(factors.low))
+        slack = ROUNDING * (1.0 + sums)
+        if outside or np.any(sums < factors.low - slack) or np.any(sums > factors.high + slack):
+            raise ValueError("array chosen does not satisfy the count factors")
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        """Weights, messages and the witness's numbers follow from marginals and multipliers."""
+        self.put(arrays)
+        self.rebuild()
+        check_follows(arrays["v"], self.state.v, "weights and dual point")
+        check_follows(arrays["delta"], self.state.delta, "messages and dual point")
+        best = self.witness.best
+        v = np.zeros(len(best.v))
+        add_features(self.view, best.node, best.edge, v)
+        check_follows(best.v, v, "weights and marginals of the witness")
+        loss = np.array([loss_of(self.view, best.node)])
+        check_follows(best.loss, loss, "loss and marginals of the witness")
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    @property
+    def pass_steps(self) -> int:
+        return self.blocks
+
+    @property
+    def oracle_calls(self) -> int:
+        return 0
+
+    def certify(self) -> Certificate:
+        """The bracket of the problem with hard constraints."""
+        self.rebuild()
+        found = bracket(self.view, self.witness)
+        if self.solver.order == Order.GAP:
+            set_all_gaps(self.state.sampler.tree, found.block_gaps)
+        # Free messages are not those that the penalty's gap is about.
+        soft_gap = np.nan if self.solver.has_free_weights else found.soft_gap
+        return Certificate(
+            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation
+        )
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        return self.certify()
+
+    def worst_losses(self, cold: bool) -> np.ndarray:
+        """The objective at w = 0, delta = 0, example by example."""
+        zero = np.zeros(self.problem.dim)
+        return self._values(self.state._replace(w=zero, delta=np.zeros(len(self.state.delta))))
+
+    def primal_of(self, w: np.ndarray) -> float:
+        """An upper bound of the objective at these weights, by the present messages."""
+        mean = float(self.importance @ self._values(self.state._replace(w=w))) / self.n
+        return 0.5 * float(w @ w) / (self.C * self.n) + mean
+
+    def _values(self, state: FactorState) -> np.ndarray:
+        """Of all examples, the sum over blocks beyond the truth's score."""
+        values = np.zeros(self.n)
+        view = self.view._replace(state=state)
+        measure(view, values, np.zeros(self.n), np.zeros(self.blocks))
+        return values
+
+    @property
+    def is_soft_final(self) -> bool:
+        """Whether the soft gap is that of the penalty asked for."""
+        return bool(self.state.total[RHO] <= self.solver.rho)
+
+    @property
+    def is_compiled(self) -> bool:
+        return True
+
+    @property
+    def inference(self) -> str:
+        return "none"
+
+    @property
+    def certifies(self) -> str:
+        if self.solver.temperature > 0:
+            return f"relaxed CRF (Gini entropy, temperature {self.solver.temperature:g})"
+        return "LP relaxation"
