@@ -39,6 +39,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -296,7 +297,8 @@ def named(name: str, *arguments: Any, **options: Any) -> Any:
     """A solver of this name."""
     import taut.solvers
 
-    return getattr(taut.solvers, name)(*arguments, **options)
+    home = taut.solvers if hasattr(taut.solvers, name) else import_module("taut.graph_training")
+    return getattr(home, name)(*arguments, **options)
 
 
 for by, solver in {
