@@ -12,11 +12,10 @@ import numpy as np
 from _relaxed_tasks import ACCURATE, Task, Vector
 from numpy.typing import NDArray
 
-from taut.graph_training import AugmentedLagrangian, FactorSolver
-from taut.graph_training.factor_solver import FactorRun
+from taut.graph_training import AugmentedLagrangian
 from taut.solvers import BCFW, solve
+from taut.solvers.any_run import Objective
 from taut.solvers.certificate import OraclePass
-from taut.solvers.run import Run
 
 
 class Contestant(NamedTuple):
@@ -74,9 +73,8 @@ class HardObjective:
         return float(0.5 * self.lam * (w @ w) + np.mean(self.oracle.best))
 
 
-def new_run(problem: Any, solver: Any, C: float) -> Run | FactorRun:
-    kind = FactorRun if isinstance(solver, FactorSolver) else Run
-    run = kind(problem, solver, C, bounds=None, seed=0, n_threads=1)
+def new_run(problem: Any, solver: Any, C: float) -> Any:
+    run = solver.start(problem, Objective(C))
     run.compile()
     return run
 

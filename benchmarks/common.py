@@ -22,8 +22,8 @@ from scipy import sparse
 
 from taut.datasets import load_ocr_letters
 from taut.decode import decode
+from taut.solvers import Solver
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run, Solver
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of
@@ -106,8 +106,8 @@ def score_chunks(problem: Pairwise, w: NDArray[Any], split: Split, data: Encoded
 # --- runs -------------------------------------------------------------------------------------
 
 
-def new_run(problem: Any, solver: Solver, C: float, seed: int = 0) -> Run:
-    return Run(problem, solver, Objective(C, bounds=None, seed=seed, n_threads=1))
+def new_run(problem: Any, solver: Solver, C: float, seed: int = 0) -> Any:
+    return solver.start(problem, Objective(C, bounds=None, seed=seed, n_threads=1))
 
 
 def megabytes(value: Any) -> float:

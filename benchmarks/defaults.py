@@ -29,7 +29,7 @@ from common import new_run, table
 from defaults_data import NAMES, QUICK, Data, Task, has_shuffles, load
 
 from taut import defaults
-from taut.choice.named import SOLVERS
+from taut.choice.registry import registered_solver
 from taut.decode import decode
 from taut.labels import LabelCodec
 from taut.metrics.report import span_report_from_codes
@@ -54,7 +54,7 @@ class Stop(NamedTuple):
     tol: float
 
 
-STOP = Stop(SOLVERS["averaged"].check_every, defaults.TOL)
+STOP = Stop(registered_solver("averaged").check_every, defaults.TOL)
 LATER = Stop(8, 0.025)
 
 

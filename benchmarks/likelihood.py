@@ -29,8 +29,7 @@ from common import cpu_seconds, ocr_problem, part, score_chunks, table
 
 from taut.posterior import posterior
 from taut.solvers import LBFGS, SDCA
-from taut.solvers.lbfgs import LBFGSRun
-from taut.solvers.run import Run
+from taut.solvers.any_run import Objective
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of
@@ -54,8 +53,7 @@ def problem_of(data: conll.Encoded) -> Pairwise:
 
 
 def new_run(problem: Pairwise, solver: Any, n_threads: int = 1, C: float = C) -> Any:
-    kind: Any = LBFGSRun if isinstance(solver, LBFGS) else Run
-    return kind(smoothed(problem), solver, C, bounds=None, seed=0, n_threads=n_threads)
+    return solver.start(smoothed(problem), Objective(C, seed=0, n_threads=n_threads))
 
 
 def certificates(run: Any) -> Iterator[tuple[float, Any]]:

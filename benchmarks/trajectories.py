@@ -50,7 +50,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 Record = dict[str, np.ndarray]
 
-# Of the certificates; seconds are nobody's promise, scores are those of held-out data.
+# Of the certificates, those of the iterates; seconds are nobody's promise, scores are those of
+# held-out data.
 CERTIFICATE = ("passes", "oracle_calls", "primal", "dual", "gap", "soft_gap", "violation")
 # Of the state at the end, whatever a solver has of it: the last weights (those returned may be
 # earlier ones), losses, marginals, multipliers.
@@ -78,7 +79,12 @@ def pair(name: str) -> Callable[[Callable[[], Record]], Callable[[], Record]]:
 
 
 def of_solution(solution: Any) -> Record:
-    record = {f"history {name}": np.array(solution.history[name]) for name in CERTIFICATE}
+    history = solution.history
+    record = {f"history {name}": np.array(history[name]) for name in CERTIFICATE}
+    if "iterate_primal" in history.dtype.names:  # older trees have no other columns than these
+        primal, dual = (np.array(history[f"iterate_{name}"]) for name in ("primal", "dual"))
+        values = {"primal": primal, "dual": dual, "gap": primal - dual}
+        record |= {f"history {name}": array for name, array in values.items()}
     record["certificate"] = np.array([solution.primal, solution.dual, solution.passes])
     record["w"] = solution.w
     for name in STATE:

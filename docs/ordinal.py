@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Matrix, Vector, by_reference
-from taut.accumulator import Accumulator, new_accumulator, push
+from taut.arrays.accumulator import Accumulator, new_accumulator, push
+from taut.problem.problem_type import problem_type
 
 
 @by_reference
@@ -20,6 +21,7 @@ class Work(NamedTuple):
     change: Vector
 
 
+@problem_type
 @by_reference
 class Ordinal(NamedTuple):
     """Grade k of input x scores k <v, x> - t_1 - ... - t_k; answering k for g costs |k - g|.
@@ -109,9 +111,6 @@ class Ordinal(NamedTuple):
 
     # --- one labelling against the truth ---
 
-    def begin_margins(problem, i, work):
-        pass
-
     def margin(problem, w, i, y, work):
         x = problem.rows[i]
         true, other = problem.truth[i], y[0]
@@ -138,18 +137,18 @@ class Ordinal(NamedTuple):
         for f in range(x.size):
             push(delta, f, scale * amount * (true - other) * x[f])
 
-    def forget(problem, i, y):
-        pass
-
     # --- what the Python side calls ---
-
-    @property
-    def is_compiled(problem) -> bool:
-        return True
 
     @property
     def longest(problem) -> int:
         return 1
+
+    @property
+    def n_states(problem) -> int:
+        return problem.n_grades
+
+    def choices(problem, i) -> np.ndarray:
+        return np.array([problem.n_grades])
 
     def new_dual(problem) -> np.ndarray:
         """p_j of every example, at the truth."""
@@ -164,16 +163,6 @@ class Ordinal(NamedTuple):
 
     def worst_losses(problem) -> np.ndarray:
         return np.maximum(problem.truth, problem.n_grades - 1 - problem.truth).astype(float)
-
-    def held_at_zero(problem) -> np.ndarray:
-        """Weights that must stay zero: none."""
-        return np.zeros(0, np.int64)
-
-    # --- what warm starts need as well ---
-
-    def copy_dual(problem, source, target) -> None:
-        """Copy the dual of the first examples."""
-        target[: len(source)] = source
 
     def fingerprint(problem, n: int | None = None) -> str:
         """A hash of the first n examples: a dual point proves nothing of other ones."""

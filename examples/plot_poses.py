@@ -13,7 +13,7 @@ import numpy as np
 from taut import PoseSVM
 from taut.datasets import make_stick_figures
 from taut.datasets.stick_figures import JOINTS, PARENTS
-from taut.estimators.pose import default_scale
+from taut.estimators.pose_svm import default_scale
 
 train = make_stick_figures(100, size=48, random_state=0)
 test = make_stick_figures(100, size=48, random_state=1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.accumulator import (
+from taut.arrays.accumulator import (
     DENSE,
     add_to,
     clear,

@@ -166,7 +166,7 @@ def test_one_simplex_of_one_point_is_frank_wolfe(which, box):
     expected = [listed.in_lambda_form(step.dual, C) for step in steps]
     for one in (problem, python):
         solution = solve(one, FrankWolfe(), C=C, tol=0, max_passes=12, bounds=box)
-        np.testing.assert_allclose(solution.history.dual, expected, atol=1e-12)
+        np.testing.assert_allclose(solution.history.iterate_dual, expected, atol=1e-12)
 
 
 # --- problems ----------------------------------------------------------------------------------

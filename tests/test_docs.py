@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from taut.choice.registry import OWN, registered_solver
 from taut.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -25,13 +26,23 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 PAGES = [
     "text", "templates", "metrics", "model_files", "python_models",
     "graphs", "label_sets", "inference", "poses", "without_inference", "formulations",
-    "regularization_path", "probabilities",
+    "regularization_path", "probabilities", "problem_protocol",
 ]  # fmt: skip
+
+
+def test_the_page_of_solvers_has_every_name_and_what_it_stands_for():
+    page = (DOCS / "solvers.md").read_text()
+    rows = re.findall(r'^\| `"([a-z-]+)"` \| `(\w+\(.*?\))` \| ', page, re.MULTILINE)
+    known = {type(registered_solver(name)).__name__: type(registered_solver(name)) for name in OWN}
+    assert sorted(name for name, _ in rows) == sorted(OWN)
+    for name, source in rows:
+        assert eval(source, known) == registered_solver(name), name
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(DOCS)  # where ordinal.py is
     names: dict = {}
     blocks = PYTHON.findall((DOCS / f"{page}.md").read_text())
     assert blocks

@@ -12,6 +12,7 @@ import pytest
 from taut import BCFW, PythonProblem, solve
 from taut._compile import cache
 from taut._compile.modes import PLAIN
+from taut.problem.capability import SVM, Capability
 from taut.structures import slack_rescaled
 
 SOURCE = Path(__file__).parents[1] / "docs" / "ordinal.py"
@@ -71,6 +72,11 @@ def with_slack_oracle(ordinal):
     """What its author adds to rescale slacks: the oracle."""
 
     class WithSlackOracle(ordinal.Ordinal):
+        capabilities = SVM | Capability.RESCALED_ORACLE
+
+        def dual_size(problem, n):
+            return n * (problem.n_grades - 1)
+
         def rescaled_argmax(problem, w, i, work, search, y):
             true, best = problem.truth[i], 0.0
             y[0] = true
@@ -96,7 +102,7 @@ def test_slack_rescaling_of_a_foreign_class(ordinal):
             solve(problem, BCFW(direction=direction), C=0.3, tol=1e-3) for problem in (own, plain)
         )
         assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-14
-    with pytest.raises(ValueError, match="no exact oracle of slack rescaling for Ordinal"):
+    with pytest.raises(ValueError, match=r"slack rescaling, which Ordinal\w* does not"):
         slack_rescaled(ordinal.ordinal_problem(X, y))
 
 

@@ -25,12 +25,28 @@ def solutions():
 def test_one_run(solutions):
     run = solutions["BCFW"]
     figure = plot_convergence(run)
-    (gap,), (primal, dual) = figure.axes[0].lines, figure.axes[2].lines
+    (gap,), (primal, dual, *_) = figure.axes[0].lines, figure.axes[2].lines
     np.testing.assert_array_equal(gap.get_xdata(), run.history.oracle_calls / 20)
     np.testing.assert_array_equal(gap.get_ydata(), run.history.gap)
     np.testing.assert_array_equal(primal.get_ydata(), run.history.primal)
     np.testing.assert_array_equal(dual.get_ydata(), run.history.dual)
     np.testing.assert_array_equal(figure.axes[1].lines[0].get_xdata(), run.history.seconds)
+    plt.close(figure)
+
+
+def test_the_curve_ends_at_the_solution_and_the_iterate_is_faint():
+    random = np.random.default_rng(0)
+    problem = multiclass_problem(random.normal(size=(20, 4)), np.arange(20) % 3, 3)
+    averaged = BCFW(order="permuted", averaging=True, refresh=1)
+    run = solve(problem, averaged, C=10.0, tol=0.0, max_passes=9)
+    assert run.returned == "average"
+    figure = plot_convergence(run)
+    gap, (primal, dual, iterate) = figure.axes[0].lines[0], figure.axes[2].lines
+    ends = [float(line.get_ydata()[-1]) for line in (gap, primal, dual)]
+    assert ends == [run.gap, run.primal, run.dual]
+    np.testing.assert_array_equal(iterate.get_ydata(), run.history.iterate_primal)
+    assert iterate.get_alpha() < 1
+    assert figure.axes[2].get_ylim()[1] < 2 * run.scale  # where the iterate may not be
     plt.close(figure)
 
 

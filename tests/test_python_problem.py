@@ -19,7 +19,7 @@ from taut import (
     StructuredSVM,
     solve,
 )
-from taut.python_problem import label_key
+from taut.problem.python_problem import label_key
 
 SOLVERS = ["auto", "fw", "bcfw", "bcpfw", "bcafw", "corrective"]
 

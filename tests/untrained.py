@@ -7,7 +7,7 @@ import numpy as np
 
 def as_if_trained(estimator, X, y):
     """The estimator, completed by a solution that no solver has found."""
-    prepared = estimator._prepare(X, y)
+    prepared = estimator.prepare(X, y)
     prepared.complete(
         SimpleNamespace(
             w=np.zeros(prepared.problem.dim),

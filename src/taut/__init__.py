@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from taut.arrays.sequences import Sequences as Sequences
     from taut.check import check_problem as check_problem
+    from taut.choice.registry import register_solver as register_solver
     from taut.estimators import ChainCRF as ChainCRF
     from taut.estimators import ChainCRFCV as ChainCRFCV
     from taut.estimators import ChainSVM as ChainSVM
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
     from taut.path import RegularizationPath as RegularizationPath
     from taut.path import regularization_grid as regularization_grid
     from taut.path import regularization_path as regularization_path
-    from taut.python_problem import PythonProblem as PythonProblem
-    from taut.sequences import Sequences as Sequences
+    from taut.problem.python_problem import PythonProblem as PythonProblem
     from taut.solvers import BCFW as BCFW
     from taut.solvers import LBFGS as LBFGS
     from taut.solvers import SDCA as SDCA
@@ -79,10 +80,10 @@ _HOME = {
     "MultilabelSVMCV": "taut.estimators",
     "PathStatus": "taut.path",
     "PoseSVM": "taut.estimators",
-    "PythonProblem": "taut.python_problem",
+    "PythonProblem": "taut.problem.python_problem",
     "RegularizationPath": "taut.path",
     "SDCA": "taut.solvers",
-    "Sequences": "taut.sequences",
+    "Sequences": "taut.arrays.sequences",
     "Simplicial": "taut.solvers",
     "SoftBCFW": "taut.graph_training",
     "SoftSDCA": "taut.graph_training",
@@ -94,6 +95,7 @@ _HOME = {
     "TreeCRF": "taut.estimators",
     "check_problem": "taut.check",
     "load": "taut.estimators",
+    "register_solver": "taut.choice.registry",
     "regularization_grid": "taut.path",
     "regularization_path": "taut.path",
     "smoothed": "taut.structures",

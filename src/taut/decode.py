@@ -7,6 +7,8 @@ import numpy as np
 
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import argmax, length, scores
+from taut.problem.capability import Capability
+from taut.problem.problem_type import require
 
 
 @compiled
@@ -27,20 +29,17 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
     Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other.
     """
-    if getattr(problem, "relaxed", False):
-        raise ValueError(
-            "this problem is for training on a relaxation, where labellings are marginals; build "
-            "one without truth to predict"
-        )
+    require(problem, Capability.DECODING, "decode")
     w = np.require(w, np.float64, ["C", "A"])
-    labels = np.zeros(int(problem.pointer[-1]), np.int32)
+    pointer = problem.pointer
+    labels = np.zeros(int(pointer[-1]), np.int32)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)
 
     def part(k: int) -> int:
         y = np.zeros(problem.longest, np.int32)
         work = problem.new_work()
         return in_mode(decode_range, problem)(
-            problem, w, work, y, edges[k], edges[k + 1], problem.pointer, labels
+            problem, w, work, y, edges[k], edges[k + 1], pointer, labels
         )
 
     if len(edges) == 2:

@@ -3,18 +3,19 @@
 import argparse
 from pathlib import Path
 
-from taut import ChainSVM, MulticlassSVM
-from taut.datasets import make_digit_words
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plot", type=Path, default=Path("demo.png"), help="where the plot goes")
     plot = parser.parse_args().plot
+    what = "600 words of real handwritten digits, noisy and partly covered; 300 more to test on."
+    print(f"{what}\n", flush=True)
+    # Imported here, because that takes longer than the training.
+    from taut import ChainSVM, MulticlassSVM
+    from taut.datasets import make_digit_words
 
     X_train, y_train = make_digit_words(600, random_state=0, images="train")
     X_test, y_test = make_digit_words(300, random_state=1, images="test")
-    print("600 words of real handwritten digits, noisy and partly covered; 300 more to test on.\n")
 
     clf = ChainSVM(C=0.1, tol=1e-3, random_state=0, n_jobs=-1).fit(X_train, y_train)
     print("The certificate:")

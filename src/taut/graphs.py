@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut._sparse import sound_csr
+from taut.arrays.sound_sparse import sound_csr
 
 EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or a taut.Graph"
 EXPECTED_EDGES = "integers of shape (number of edges, 2) are expected"

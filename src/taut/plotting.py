@@ -21,7 +21,9 @@ def plot_convergence(
 ) -> Any:
     """Gap, primal and dual against passes and seconds; several runs share the axes.
 
-    Returns the matplotlib figure. ``relative`` divides by the objective at w = 0.
+    At each certificate they are those of the weights that would be returned if training ended
+    there; the objective of the iterate itself is drawn faintly where it is another. Returns the
+    matplotlib figure. ``relative`` divides by the objective at w = 0.
     """
     plt = _pyplot("plot_convergence")
     if isinstance(solutions, Solution):
@@ -36,6 +38,7 @@ def plot_convergence(
     if not runs:
         raise ValueError("there is no solution to plot")
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharey="row", layout="constrained")
+    faint: list[tuple[Any, np.ndarray, np.ndarray, Any]] = []
     for (name, run), color in zip(
         runs.items(), plt.cm.tab10(np.arange(len(runs)) % 10), strict=True
     ):
@@ -55,6 +58,11 @@ def plot_convergence(
             axes[1, column].plot(
                 x, history.dual / scale, ".--", color=color, label=f"{name} dual".strip()
             )
+            if np.any(history.iterate_primal != history.primal):
+                faint.append((axes[1, column], x, history.iterate_primal / scale, color))
+    axes[1, 0].set_ylim(axes[1, 0].get_ylim())  # an iterate may begin far above
+    for axis, x, objective, color in faint:
+        axis.plot(x, objective, ":", color=color, alpha=0.5)
     without = [run.inference == "none" for run in runs.values()]
     passes = "passes" if all(without) else "passes, of the oracle if there is one"
     for column, label in enumerate((passes if any(without) else "oracle passes", "seconds")):

@@ -310,7 +310,7 @@ def test_code_depends_on_what_its_module_imports_and_on_nothing_else():
     )
     assert "taut._compile.linking" in sampling
     assert not any("structures" in name or "estimators" in name for name in corrective)
-    assert {"taut.problem", "taut.solvers.corners", "taut.accumulator"} <= corrective
+    assert {"taut.problem", "taut.solvers.corners", "taut.arrays.accumulator"} <= corrective
     assert "taut.inference.viterbi" in sources.closure("taut.structures.pairwise")
     assert not any("solvers" in name for name in sources.closure("taut.structures.pairwise"))
 

@@ -480,8 +480,8 @@ def test_other_ranges_and_shapes():
 @pytest.mark.parametrize("setting", ["NUMBA_DEBUGINFO", "NUMBA_BOUNDSCHECK"])
 def test_settings_of_numba(setting, tmp_path):
     script = (
-        "import numpy as np; from taut.accumulator import add_scaled, dot; x = np.arange(5.0); "
-        "add_scaled(x, 2.0, x); print(dot(x, x))"
+        "import numpy as np; from taut.arrays.accumulator import add_scaled, dot; "
+        "x = np.arange(5.0); add_scaled(x, 2.0, x); print(dot(x, x))"
     )
     environment = {**os.environ, setting: "1", "TAUT_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True)

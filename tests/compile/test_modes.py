@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from taut import *
 from taut.datasets import make_stick_figures
-from taut.choice.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
+from taut.choice.registry import *
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
@@ -39,10 +39,11 @@ class Classes:
         return max(range(3), key=lambda z: w @ self.joint_feature(x, z))
 
 CSR = [sparse.csr_array(x) for x in X]
-models = [ChainCRF(solver=solver, **how).fit(CSR, y) for solver in CRF_SOLVERS]
+models = [ChainCRF(solver=solver, **how).fit(CSR, y) for solver in solver_names(trains_crfs)]
 models[0].predict_proba(CSR), models[1].predict_nbest(CSR, 2)
-models += [ChainSVM(solver=solver, **how).fit(X, y) for solver in SOLVERS]
-models += [GraphSVM(solver=solver, **how).fit(rings, y) for solver in FACTOR_SOLVERS]
+models += [ChainSVM(solver=solver, **how).fit(X, y) for solver in solver_names(trains_svms)]
+graphs = solver_names(trains_without_inference)
+models += [GraphSVM(solver=solver, **how).fit(rings, y) for solver in graphs]
 models += [
     ChainSVM(formulation="slack", **how).fit(CSR, y),
     ChainCRF(**how).fit(X, y),
@@ -61,9 +62,9 @@ print(json.dumps([[s.primal, s.dual, float(s.w @ s.w)] for s in solutions]))
 # Kernels small enough to be compiled by numba alone; prints their results.
 FEW = """
 import numpy as np
-from taut.accumulator import add_to, new_accumulator, squared_norm
+from taut.arrays.accumulator import add_to, new_accumulator, squared_norm
 from taut.solvers.sampling import new_sampler, draw, set_all_gaps
-from taut.vectors import Vector
+from taut.arrays.vectors import Vector
 sampler = new_sampler(3, 5, 7)
 set_all_gaps(sampler.tree, np.arange(5.0))
 draws = [int(draw(*sampler)) for _ in range(20)]

@@ -20,10 +20,9 @@ def value_of(problem: Problem, i: int, work: Opaque) -> float:
     """A number for example i."""
 
 
-@generic(group="test", optional=True)
+@generic(group="test")
 def bonus(problem: Problem, i: int) -> float:
     """Something on top."""
-    return 0.25
 
 
 @generic(group="test")
@@ -47,6 +46,9 @@ class Plain(NamedTuple):
 
     def value_of(problem, i, work):
         return problem.numbers[i] * work.factor[0]
+
+    def bonus(problem, i):
+        return 0.25
 
     def fill(problem, out):
         out[0] = problem.numbers[0]
@@ -85,6 +87,9 @@ class Negated(NamedTuple):
 
     def value_of(problem, i, work):
         return -value_of(problem.base, i, work.base)
+
+    def bonus(problem, i):
+        return 0.25
 
     def fill(problem, out):
         fill(problem.base, out)
@@ -140,6 +145,9 @@ def of_a_new_class(factor=1.0):
         def value_of(problem, i, work):
             return factor * problem.numbers[i]
 
+        def bonus(problem, i):
+            return 0.25
+
         def fill(problem, out):
             out[0] = 7.0
 
@@ -176,6 +184,8 @@ def test_scratch_memory_of_unknown_type_is_an_error_that_says_what_to_annotate()
 
         def value_of(problem, i, work):
             return 0.0
+
+        bonus = value_of
 
         def fill(problem, out):
             pass

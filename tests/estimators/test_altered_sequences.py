@@ -108,5 +108,5 @@ def test_nan_does_not_hide_lengths_that_do_not_fit():
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_lengths_altered_to_others_that_fit_are_as_good(kind):
     altered = sequences(kind, lengths=[1, 5])
-    prepared = ChainSVM()._prepare(altered, [["a"], ["b"] * 5])
+    prepared = ChainSVM().prepare(altered, [["a"], ["b"] * 5])
     assert prepared.problem.pointer.tolist() == [0, 1, 6]

@@ -104,7 +104,7 @@ def test_wrong_types(X, y, message):
         ({"class_weight": "even"}, "class_weight='even'; expected \"balanced\""),
         ({"features": "some"}, "features='some'; expected"),
         ({"features": "observed"}, r'features="observed" needs sparse'),
-        ({"solver": "lbfgs"}, "solver='lbfgs'; expected 'auto'"),
+        ({"solver": "lbfgs"}, "solver='lbfgs' trains CRFs; expected 'auto', 'averaged'"),
         ({"warm_start": 2}, "warm_start=2; expected one of"),
     ],
 )

@@ -440,6 +440,8 @@ def test_convergence_warning_names_the_remedy(words):
         ChainSVM(C=10, max_passes=1, tol=1e-9).fit(*words)
     with pytest.warns(ConvergenceWarning, match="raise time_limit"):
         ChainSVM(C=10, time_limit=0, tol=1e-9).fit(*words)
+    with pytest.warns(ConvergenceWarning, match="raise cpu_limit"):
+        ChainSVM(C=10, cpu_limit=0, tol=1e-9).fit(*words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stopped = ChainSVM(C=10, tol=1e-9, callback=lambda row: True).fit(*words)

@@ -193,8 +193,8 @@ def test_with_held_out_data_the_bound_is_still_that_of_the_weights_kept(data):
     crf = ChainCRF(C=30.0, tol=1e-9, patience=3, verbose=False, random_state=0)
     crf.fit(X[:12], partial, X_val=X[12:], y_val=y[12:])
     solution = crf.solution_
-    row = solution.history[solution.history.primal == solution.primal][0]
-    assert solution.dual == row.dual
+    row = solution.history[solution.history.iterate_primal == solution.primal][0]
+    assert solution.dual == row.iterate_dual
 
 
 def test_a_label_can_say_that_it_is_missing(data):

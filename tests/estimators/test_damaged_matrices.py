@@ -115,8 +115,8 @@ attempt("edges", lambda: taut.GraphSVM().fit([(dense, [*edges, [0, 2]], X)], [y]
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
 def test_sound_matrices_of_all_formats_are_taken(kind):
     X, y = sparse.csr_array(ROWS).asformat(kind), np.arange(40) % 3
-    found = MulticlassSVM()._prepare(X, y).problem.features.rows
-    expected = MulticlassSVM()._prepare(sparse.csr_array(ROWS), y).problem.features.rows
+    found = MulticlassSVM().prepare(X, y).problem.features.rows
+    expected = MulticlassSVM().prepare(sparse.csr_array(ROWS), y).problem.features.rows
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -126,6 +126,6 @@ def test_room_behind_the_last_entry_is_no_harm_and_is_left_alone():
     X.indices, X.data = np.append(X.indices, np.int32(99)), np.append(X.data, np.nan)
     features = Sequences(X, [40])
     assert features.rows.indices[-1] == 99
-    problem = MulticlassSVM()._prepare(X[:, :5], y).problem
+    problem = MulticlassSVM().prepare(X[:, :5], y).problem
     np.testing.assert_array_equal(problem.features.rows.indices, sparse.csr_array(ROWS).indices)
     assert X.indices[-1] == 99

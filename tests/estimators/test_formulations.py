@@ -60,7 +60,7 @@ def test_solvers_without_inference_know_margins_only():
             "use Simplicial, CuttingPlane or Subgradient",
         ),
         ({"slack_penalty": "squared", "averaging": True}, 'use solver="subgradient"'),
-        ({"solver": "simplicial", "averaging": True}, "solves its master problem exactly"),
+        ({"solver": "simplicial", "averaging": True}, "returns the solution of its master problem"),
     ],
 )
 def test_what_cannot_be_is_said_before_training(options, message):

@@ -452,7 +452,7 @@ def test_types_do_not_wrap_around(estimator):
 def test_edge_types_may_be_missing_but_not_by_the_million():
     """Each has weights, whether there is such an edge or not."""
     graph = Graph(np.eye(4), [[0, 1], [1, 2], [2, 3]], edge_types=[0, 0, 5])
-    assert len(GraphSVM()._prepare([graph], [list("abab")]).problem.arrays.edges.at) == 6
+    assert len(GraphSVM().prepare([graph], [list("abab")]).problem.arrays.edges.at) == 6
     for last in (10**7, 2**31 - 1):
         message = rf"edge 2 of graphs\[0\] is of type {last}, and there are 3 edges; number the"
         with pytest.raises(ValueError, match=message):

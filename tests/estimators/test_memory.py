@@ -131,7 +131,7 @@ def test_pairs_of_labels_of_graphs(estimator, message, memory_of):
 
 def test_weights_of_edges_in_each_graph(memory_of):
     graphs, labels = row_of(10)
-    problem = GraphSVM(pairwise="full")._prepare(graphs * 1000, labels * 1000).problem
+    problem = GraphSVM(pairwise="full").prepare(graphs * 1000, labels * 1000).problem
     memory_of(1e6)
     with pytest.raises(ValueError, match=r"1000 examples and 100 weights of edges; training takes"):
         problem.new_dual()
@@ -139,7 +139,7 @@ def test_weights_of_edges_in_each_graph(memory_of):
 
 def test_pairs_of_all_labels_of_a_label_set(memory_of):
     X, Y = np.ones((50, 1)), np.eye(50, dtype=int)
-    problem = MultilabelSVM()._prepare(X, Y).problem
+    problem = MultilabelSVM().prepare(X, Y).problem
     memory_of(5e4)
     with pytest.raises(ValueError, match=r'joining all 50 labels .*; use edges="tree" or "none"'):
         MultilabelSVM().fit(X, Y)

@@ -1,4 +1,4 @@
-"""MulticlassSVM keeps scikit-learn's manners and finds the optimum scikit-learn finds."""
+"""MulticlassSVM keeps scikit-learn's conventions and finds the optimum scikit-learn finds."""
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def test_bad_input(iris):
         MulticlassSVM(bounds=(1, 0)).fit(X, y)
     with pytest.raises(ValueError, match="solver='newton'; expected"):
         MulticlassSVM(solver="newton").fit(X, y)
-    with pytest.raises(TypeError, match="a name or a solver object"):
+    with pytest.raises(TypeError, match=r"solver=3; expected 'auto', .* or such an object"):
         MulticlassSVM(solver=3).fit(X, y)
     with pytest.raises(ValueError, match="warm_start='yes'; expected one of"):
         MulticlassSVM(warm_start="yes").fit(X, y)

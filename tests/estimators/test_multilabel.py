@@ -1,4 +1,4 @@
-"""MultilabelSVM keeps scikit-learn's manners and finds the optimum of its definition."""
+"""MultilabelSVM keeps scikit-learn's conventions and finds the optimum of its definition."""
 
 import numpy as np
 import pytest

@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import taut
 from taut import ChainSVM, ChainSVMCV, MulticlassSVM, MulticlassSVMCV, Sequences, StructuredSVMCV
 from taut.datasets import make_appointments, make_digit_words
 from taut.metrics import token_accuracy
+from taut.solvers.progress import Progress
 
 # So few lambdas are for speed; that the best of them is the last does not matter.
 pytestmark = [
@@ -121,7 +123,7 @@ def test_sample_weights_go_with_their_examples(table):
 
 def test_parameters_are_those_of_the_svm_but_for_C_and_those_of_the_search():
     names = set(MulticlassSVMCV().get_params())
-    of_one_run = {"C", "warm_start", "callback", "checkpoint", "checkpoint_seconds", "resume"}
+    of_one_run = {"C", "warm_start", "callback"}
     search = {"cv", "scoring", "eps", "lam_min", "n_lambdas", "one_standard_error"}
     assert names == set(MulticlassSVM().get_params()) - of_one_run | search
     assert set(inspect.signature(MulticlassSVMCV).parameters) == names
@@ -232,6 +234,42 @@ def test_a_time_limit_chooses_from_what_there_is(table):
     assert not np.isnan(search.best_score_)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_cpu_limit_does_so_too(table, n_jobs):
+    search = MulticlassSVMCV(cv=3, random_state=0, cpu_limit=0.0, tol=1.0, n_jobs=n_jobs)
+    with pytest.warns(ConvergenceWarning, match=r"from \d of 3 folds and lambdas down to"):
+        search.fit(*table)
+    assert np.isnan(search.scores_).any(axis=0).all()
+
+
+def test_folds_do_not_count_the_cpu_seconds_of_others(table):
+    """Scoring one fold takes long; the others have their whole share all the same."""
+    calls = []
+
+    def slow(estimator, X, y):
+        calls.append(None)
+        if len(calls) == 1:
+            busy_until = time.thread_time() + 1.5
+            while time.thread_time() < busy_until:
+                pass
+        return estimator.score(X, y)
+
+    search = MulticlassSVMCV(
+        cv=3, n_lambdas=4, eps=0.5, random_state=0, scoring=slow, cpu_limit=3.0, n_jobs=3
+    )
+    with pytest.warns(ConvergenceWarning, match=r"by time_limit, cpu_limit.* from 2 of 3 folds"):
+        search.fit(*table)
+
+
+def test_how_far_all_folds_are_is_shown_in_one_line(table, monkeypatch):
+    lines = []
+    monkeypatch.setattr(Progress, "line", lambda progress, text: lines.append(text()))
+    MulticlassSVMCV(cv=3, n_lambdas=12, random_state=0, n_jobs=2).fit(*table)
+    of_folds = [line for line in lines if line.startswith("cross-validation: ")]
+    assert "0 % of all folds' paths, 0 of 3 folds finished" in of_folds[0]
+    assert "100 % of all folds' paths, 3 of 3 folds finished" in of_folds[-1]
+
+
 # --- mistakes ------------------------------------------------------------------------------------
 
 
@@ -242,6 +280,7 @@ def test_a_time_limit_chooses_from_what_there_is(table):
         ({"scoring": "acuracy"}, "scoring='acuracy'; expected 'sequence_accuracy'"),
         ({"eps": 0.0}, "eps=0.0; a number between 0 and 1"),
         ({"time_limit": -1.0}, "time_limit=-1.0; a number of seconds"),
+        ({"cpu_limit": -1.0}, "cpu_limit=-1.0; a number of seconds"),
         ({"tol": -1.0}, "tol=-1.0; it must be a number, not negative"),
         ({"cv": []}, "makes no folds"),
         ({"lam_min": -1.0}, "lam_min=-1.0; a positive number"),

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from taut import Status
 from taut.datasets.stick_figures import PARENTS, make_stick_figures
-from taut.estimators.pose import PoseSVM, default_scale, spanning_tree
+from taut.estimators.pose_svm import PoseSVM, default_scale, spanning_tree
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_a_solution_makes_a_fitted_model_of_a_clone(case):
     fitted, (X, y), _ = case
     copy = clone(fitted)
     parameters = dict(vars(copy))
-    prepared = copy._prepare(X, y)
+    prepared = copy.prepare(X, y)
     assert vars(copy) == parameters
     with pytest.raises(NotFittedError):
         copy.predict(X)
@@ -109,8 +109,8 @@ def test_one_problem_makes_a_model_of_each_of_its_solutions(case):
     shrunk = first.w * np.random.default_rng(0).uniform(0.1, 1.0, len(first.w))
     second = replace(first, w=shrunk)
     copy, only = clone(fitted), clone(fitted)
-    prepared = copy._prepare(X, y)
-    only._prepare(X, y).complete(second)
+    prepared = copy.prepare(X, y)
+    only.prepare(X, y).complete(second)
     prepared.complete(first)
     prepared.complete(second)
     assert_same_model(copy, only, X)
@@ -121,10 +121,56 @@ def test_one_problem_makes_a_model_of_each_of_its_solutions(case):
 def test_a_fit_that_fails_leaves_the_model_as_it_was(case):
     fitted, (X, y), (other_X, other_y) = case
     clf = clone(fitted)
-    clf._prepare(X, y).complete(fitted.solution_)
+    clf.prepare(X, y).complete(fitted.solution_)
     with pytest.raises(ValueError, match="C=-1"):
         clf.set_params(C=-1).fit(other_X, other_y)
     assert_same_model(clf, fitted, X)
+
+
+def test_fit_is_to_solve_what_is_prepared(case):
+    fitted, (X, y), _ = case
+    prepared = clone(fitted).prepare(X, y)
+    solution = solve(prepared.problem, prepared.solver, **prepared.options)
+    np.testing.assert_array_equal(solution.w, fitted.w_)
+    assert solution.solver == prepared.solver == fitted.solution_.solver
+    np.testing.assert_array_equal(prepared.solve().w, fitted.w_)
+
+
+def test_options_that_are_changed_leave_the_others():
+    X, y = table(np.random.default_rng(0), 3)
+    prepared = MulticlassSVM(C=2.0, bounds=(-1.0, 1.0), n_jobs=2, random_state=0).prepare(X, y)
+    other = prepared.changed(C=0.1, tol=1e-5)
+    assert (prepared.C, other.C, other.options["bounds"]) == (2.0, 0.1, (-1.0, 1.0))
+    assert prepared.options["n_threads"] == other.options["n_threads"] == 2
+    fitted = MulticlassSVM(C=0.1, bounds=(-1.0, 1.0), tol=1e-5, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(other.solve().w, fitted.w_)
+
+
+def test_held_out_data_are_prepared_too():
+    X, y = sequences(np.random.default_rng(0), 3)
+    clf = ChainSVM(patience=2, random_state=0)
+    prepared = clf.prepare(X[:4], y[:4], X_val=X[4:], y_val=y[4:])
+    clf.fit(X[:4], y[:4], X_val=X[4:], y_val=y[4:])
+    assert prepared.options["patience"] == 2
+    assert prepared.options["validate"](clf.w_) == clf.score(X[4:], y[4:])
+    np.testing.assert_array_equal(prepared.solve().w, clf.w_)
+    assert "validate" not in clf.prepare(X, y).options
+
+
+def test_the_solver_is_chosen_when_it_is_asked_for():
+    class Timed(Chain):
+        calls = 0
+
+        def oracle(self, w, x, y):
+            Timed.calls += 1
+            return super().oracle(w, x, y)
+
+    X, y = numbered(np.random.default_rng(0), 2)
+    # Where labels are averaged, the choice depends on how long the oracle takes.
+    prepared = StructuredSVM(Timed(2, 2), averaging=True, random_state=0).prepare(X, y)
+    assert (Timed.calls, prepared.named_solver) == (0, "auto")
+    assert prepared.solver is prepared.solver
+    assert 0 < Timed.calls <= 5
 
 
 @pytest.mark.parametrize("name", ["classes", "sequences"])
@@ -133,7 +179,7 @@ def test_any_solver_may_solve_what_is_prepared(name):
     X, y = make(np.random.default_rng(0), 3)
     weight = np.arange(1.0, len(X) + 1)
     fitted, copy = clone(estimator).fit(X, y, sample_weight=weight), clone(estimator)
-    prepared = copy._prepare(X, y, weight)
+    prepared = copy.prepare(X, y, weight)
     prepared.complete(solve(prepared.problem, C=prepared.C, tol=1e-6))
     ours, theirs = copy.solution_, fitted.solution_
     assert max(ours.dual, theirs.dual) <= min(ours.primal, theirs.primal) + 1e-12
@@ -143,7 +189,7 @@ def test_any_solver_may_solve_what_is_prepared(name):
 def test_weights_alone_are_no_start():
     fitted = clone(CASES["sequences"][0])
     X, y = sequences(np.random.default_rng(0), 3)
-    prepared = fitted._prepare(X, y)
+    prepared = fitted.prepare(X, y)
     prepared.complete(replace(solve(prepared.problem, tol=0.1), state=None))
     with pytest.raises(ValueError, match=r"taken from a path.* partial_fit needs it: fit again"):
         fitted.partial_fit(X, y)

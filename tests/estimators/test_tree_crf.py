@@ -485,8 +485,16 @@ def test_a_model_of_forests_has_no_marginals_of_cycles():
         (dict(temperature=0.0), ValueError, "temperature=0.0; a positive number .* GraphSVM"),
         (dict(decoding="best"), ValueError, "decoding='best'; expected one of .*posterior"),
         (dict(class_weight="balanced"), ValueError, "class_weight is what mistakes cost"),
-        (dict(solver="idal"), ValueError, "solver='idal'; expected 'auto', 'sdca', 'lbfgs'"),
-        (dict(solver=BCFW()), TypeError, "a CRF is trained by SDCA or LBFGS"),
+        (
+            dict(solver="idal"),
+            ValueError,
+            "solver='idal' trains graphs .*; expected 'auto', 'sdca', 'lbfgs', or",
+        ),
+        (
+            dict(solver=BCFW()),
+            TypeError,
+            "trains SVMs; expected 'auto', 'sdca', 'lbfgs', or such an object",
+        ),
         (dict(solver=SDCA), TypeError, r"solver=SDCA is a class; make one: SDCA\(\)"),
     ],
     ids=["temperature", "decoding", "class weight", "name", "object", "class"],

@@ -179,13 +179,19 @@ def test_a_warm_start_goes_from_an_oracle_to_no_inference():
         (GraphSVM(solver="soft_bcfw"), "'auto', .* did you mean 'soft-bcfw'"),
         (GraphSVM(solver="idal", rho=None), "rho=None; the penalty"),
         (GraphSVM(solver=IDAL(temperature=1.0)), "the solver has temperature 1, the estimator 0"),
-        (ChainSVM(solver="idal"), "solver='idal' is for graphs"),
-        (GraphSVM(solver="idal", averaging=True), "averaging=True is for solvers with an oracle"),
+        (
+            ChainSVM(solver="idal"),
+            "solver='idal' trains graphs without inference .*GraphSVM.*; expected 'auto'",
+        ),
+        (
+            GraphSVM(solver="idal", averaging=True),
+            "averaging=True is for solvers .* returns its last iterate",
+        ),
         (GraphCRF(temperature=0.0), "temperature=0.0; a positive number .* GraphSVM"),
         (GraphCRF(temperature=-1), "temperature=-1; a positive number"),
         (
             GraphCRF(solver="bcfw"),
-            "solver='bcfw'; expected 'auto', 'sdca', 'lbfgs', 'soft-bcfw', .* did you mean",
+            "solver='bcfw' trains SVMs; expected 'auto', 'sdca', 'lbfgs', 'soft-bcfw',",
         ),
         (GraphCRF(C=0.0), "C=0.0; it must be a positive number"),
     ],

@@ -17,9 +17,9 @@ with watched():
     import numpy as np
 
     from taut import ChainCRF
+    from taut.chain.chain_posterior import log_likelihoods, n_best_labellings, node_marginals
     from taut.chain.file import load_chain
     from taut.chain.model import Stacked
-    from taut.chain.posterior import log_likelihoods, n_best_labellings, node_marginals
     from taut.files.model_file import ModelFileError, read_model, write_model
     from taut.structures.constraints import ImpossibleConstraint
     from taut.text.columns import Columns

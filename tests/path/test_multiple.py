@@ -5,10 +5,9 @@ import pytest
 from path_reference import BOUNDS
 from taut_reference import chain_pair, multiclass_pair
 
-from taut.path.multiple import best_multiple
+from taut.path.start import best_multiple
 from taut.solvers import BCFW
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 
 PAIRS = {
     "weighted multiclass": multiclass_pair(7, 3, n_features=2, weighted=True, seed=2),
@@ -22,7 +21,7 @@ def test_the_multiple_maximises_the_dual_value(which, box):
     problem, reference = PAIRS[which]
     bounds = BOUNDS[box](problem.dim)
     truth = problem.dual_array(problem.new_dual())
-    run = Run(problem, BCFW(), Objective(2.0, bounds=bounds, seed=1, n_threads=1))
+    run = BCFW().start(problem, Objective(2.0, bounds=bounds, seed=1, n_threads=1))
     seen = []
     for _ in range(5):
         run.advance(problem.n)
@@ -44,7 +43,7 @@ def test_the_multiple_maximises_the_dual_value(which, box):
 
 def test_at_the_truth_every_multiple_is_the_same():
     problem, _ = PAIRS["chain"]
-    run = Run(problem, BCFW(), Objective(2.0, bounds=None, seed=1, n_threads=1))
+    run = BCFW().start(problem, Objective(2.0, bounds=None, seed=1, n_threads=1))
     assert 0 <= best_multiple(run, 0.1) <= 1
     change = run.state.v.copy()
     run.change_C(3.0, best_multiple(run, 0.1))

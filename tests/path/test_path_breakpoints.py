@@ -21,7 +21,7 @@ SOLVERS = {
     "pairwise, cache": BCFW(direction="pairwise", cache=True),
     "corrective": BCFW(direction="corrective"),
 }
-KAPPA = {method: kappa for method, (_, kappa) in METHODS.items()}
+KAPPA = {method: walk.kappa for method, walk in METHODS.items()}
 # Sums of a few dozen numbers of order one, after many steps that each round.
 ROUNDING = 1e-11
 

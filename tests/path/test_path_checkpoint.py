@@ -10,7 +10,7 @@ from altered_checkpoints import save_altered
 from path_reference import tiny_cases
 
 from taut import PythonProblem, regularization_grid, regularization_path
-from taut.path import PathStatus, linear, regularization
+from taut.path import PathStatus, path_kinds, regularization
 from taut.path.storage import Labellings, Weights
 from taut.solvers import BCFW
 
@@ -25,7 +25,7 @@ def saved(request, tmp_path, monkeypatch):
     """A checkpoint on disk with a point put aside (``ahead``), and how to resume from it."""
     storage = {"weights": Weights, "labellings": Labellings}[request.param]
     monkeypatch.setattr(regularization, "new_storage", storage)
-    monkeypatch.setattr(linear, "LONGEST", 1e3)  # pieces that are too long
+    monkeypatch.setattr(path_kinds, "LONGEST", 1e3)  # pieces that are too long
     file = tmp_path / "path.npz"
     going = regularization_path(PROBLEM, **OPTIONS, checkpoint=file, time_limit=0)
     while not (going._walk.ahead and len(going) > 0):
@@ -173,7 +173,7 @@ def test_a_damaged_header_is_refused_by_name_or_does_no_harm(saved):
         (dict(keep_weights=False), "storage"),
         (dict(seed=4), "seed"),
         (dict(validate=np.sum), "validation"),
-        (dict(problem=CASES["weighted chain"].problem), "training data"),
+        (dict(problem=CASES["weighted chain"].problem), "set of examples"),
     ],
     ids=[
         "eps",
@@ -264,7 +264,7 @@ def test_a_full_disk_does_not_end_the_path(tmp_path, monkeypatch):
     whole = regularization_path(PROBLEM, **OPTIONS)
     monkeypatch.setattr(os, "fsync", full_disk)
     saving = dict(checkpoint=tmp_path / "path.npz", checkpoint_seconds=0.0)
-    with pytest.warns(RuntimeWarning, match=r"path\.npz.*No space left.*goes on"):
+    with pytest.warns(RuntimeWarning, match=r"path\.npz.*[Nn]o space.*goes on"):
         path = regularization_path(PROBLEM, **OPTIONS, **saving)
     np.testing.assert_array_equal(path.lambdas, whole.lambdas)
 

@@ -11,7 +11,8 @@ from taut import regularization_grid, regularization_path
 from taut.path import PathStatus, regularization
 from taut.path.storage import Labellings, Weights
 from taut.solvers import BCFW
-from taut.solvers.run import Run
+from taut.solvers.bcfw import BCFWRun
+from taut.solvers.progress import Progress
 
 CASES = tiny_cases()
 WHICH = "chain"
@@ -68,7 +69,7 @@ class Killed(Exception):
 
 def killing(monkeypatch, at):
     """The solver dies in its step number ``at``."""
-    advance, calls = Run.advance, []
+    advance, calls = BCFWRun.advance, []
 
     def killed(run, n_steps):
         calls.append(n_steps)
@@ -76,8 +77,8 @@ def killing(monkeypatch, at):
             raise Killed
         advance(run, n_steps)
 
-    monkeypatch.setattr(Run, "advance", killed)
-    return lambda: monkeypatch.setattr(Run, "advance", advance)
+    monkeypatch.setattr(BCFWRun, "advance", killed)
+    return lambda: monkeypatch.setattr(BCFWRun, "advance", advance)
 
 
 # --- going on with the same object ---------------------------------------------------------------
@@ -116,7 +117,7 @@ def test_stopped_by_the_time_limit_after_every_step_and_extended(walk):
 
 @walks
 def test_interrupted_and_extended(walk, monkeypatch):
-    advance, calls = Run.advance, []
+    advance, calls = BCFWRun.advance, []
 
     def interrupted(run, n_steps):
         calls.append(n_steps)
@@ -124,7 +125,7 @@ def test_interrupted_and_extended(walk, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         advance(run, n_steps)
 
-    monkeypatch.setattr(Run, "advance", interrupted)
+    monkeypatch.setattr(BCFWRun, "advance", interrupted)
     handler = signal.getsignal(signal.SIGINT)
     going = WALKS[walk]()
     assert signal.getsignal(signal.SIGINT) is handler
@@ -141,6 +142,29 @@ def test_ctrl_c_in_the_callback_keeps_its_breakpoint():
     assert going.status is PathStatus.INTERRUPTED
     assert len(going) == 1
     assert_same(going.extend(), whole("linear"))
+
+
+def test_stopped_by_the_cpu_limit_and_extended():
+    going = WALKS["linear"](cpu_limit=0)
+    assert going.status is PathStatus.CPU_LIMIT
+    assert_same(going.extend(cpu_limit=1e9), whole("linear"))
+
+
+def test_a_time_limit_counts_from_its_own_call():
+    going = WALKS["linear"](callback=lambda row: True)
+    going._walk.seconds += 1e6
+    assert going.extend(time_limit=1e3).status is PathStatus.TO_LAM_MIN
+    assert going.seconds > 1e6
+
+
+def test_how_far_a_path_is_is_shown(monkeypatch):
+    lines = []
+    monkeypatch.setattr(Progress, "line", lambda progress, text: lines.append(text()))
+    going = WALKS["linear"](progress=False)
+    assert lines[0].startswith("lambda ")
+    assert "(0 % of the way to 0.03)  1 breakpoint " in lines[0]
+    assert f"(100 % of the way to 0.03)  {len(going)} breakpoints" in lines[-1]
+    assert lines[-1].endswith(" s, at least 0 s left")
 
 
 def test_without_a_breakpoint_there_is_nothing_to_show_yet(monkeypatch):

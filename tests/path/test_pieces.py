@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from path_reference import PathReference
 
-from taut.path.breakpoint import Breakpoint
 from taut.path.pieces import (
+    Breakpoint,
     bulge,
     constant_gap,
     largest_linear_gap,

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian
 from taut.graph_training.edge_messages import fit_messages, fit_softly, log_sum_exp
 from taut.graph_training.factor_solver import FactorRun
-from taut.graph_training.state import LENGTH
+from taut.graph_training.factor_state import LENGTH
 from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective
 
@@ -44,8 +44,8 @@ def new_run(which, solver, box=None):
 
 
 def assert_brackets(solution, best):
-    assert solution.history.primal.min() >= best - ROUNDING
-    assert solution.history.dual.max() <= best + ROUNDING
+    assert solution.history.iterate_primal.min() >= best - ROUNDING
+    assert solution.history.iterate_dual.max() <= best + ROUNDING
 
 
 # --- GDMM ----------------------------------------------------------------------------------------
@@ -123,9 +123,9 @@ def test_the_upper_bound_of_dlpw_falls_toward_the_hard_optimum(which, smoothing)
     blocks = [one.blocks() for one in factor_reference(which, C).examples]
     logs = [sum(np.log(at.stop - at.start) for _, at in of_one) for of_one in blocks]
     slack = smoothing * factor_reference(which, C).mean(logs)
-    start = solution.history.primal[0] - best
+    start = solution.history.iterate_primal[0] - best
     assert solution.primal - best <= slack + start / 40
-    assert solution.history.dual[-1] >= best - slack - start / 10
+    assert solution.history.iterate_dual[-1] >= best - slack - start / 10
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.0, 2.5])

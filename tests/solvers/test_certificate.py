@@ -12,7 +12,6 @@ from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 
 C = 0.6
 PAIRS = tiny_pairs()
@@ -97,11 +96,11 @@ def test_primal_and_dual_are_what_their_definitions_say(which, name, box):
     bounds, state = bounds_of(which, box), solution.state
     assert solution.primal == pytest.approx(reference.primal(solution.w, C), abs=1e-9)
     last = solution.history[-1]
-    assert last.primal == pytest.approx(reference.primal(state.w, C), abs=1e-9)
-    assert last.dual == pytest.approx(reference.dual(state.mu, C, bounds), abs=1e-9)
+    assert last.iterate_primal == pytest.approx(reference.primal(state.w, C), abs=1e-9)
+    assert last.iterate_dual == pytest.approx(reference.dual(state.mu, C, bounds), abs=1e-9)
     if not SOLVERS[name].averaging:
-        assert solution.primal == solution.history.primal.min()
-        assert solution.dual == solution.history.dual.max()
+        assert solution.primal == solution.history.iterate_primal.min()
+        assert solution.dual == solution.history.iterate_dual.max()
     worst = [reference.table(i)[0].max() for i in range(problem.n)]
     assert solution.scale == pytest.approx(reference.s @ worst / problem.n)
 
@@ -167,14 +166,14 @@ def test_the_active_set_is_the_dual_point(which, name):
 @table
 def test_the_history_brackets_the_optimum_and_the_dual_rises(which, name, box):
     history, solver = solution_of(which, name, box).history, SOLVERS[name]
-    assert np.all(history.primal >= history.dual - 1e-14)
+    assert np.all(history.iterate_primal >= history.iterate_dual - 1e-14)
     np.testing.assert_allclose(history.gap, history.primal - history.dual, rtol=0, atol=1e-15)
     # Weak duality between any two rows: every dual value is below every objective.
-    assert history.primal.min() >= history.dual.max() - 1e-14
+    assert history.iterate_primal.min() >= history.iterate_dual.max() - 1e-14
     assert np.all(np.diff(history.passes) > 0)
     # An exact line search never loses; momentum (corrective) may, for a while.
     if isinstance(solver, FrankWolfe) or solver.direction.name != "CORRECTIVE":
-        assert np.all(np.diff(history.dual) >= -1e-14)
+        assert np.all(np.diff(history.iterate_dual) >= -1e-14)
 
 
 @problems
@@ -184,7 +183,7 @@ def test_the_history_brackets_the_optimum_and_the_dual_rises(which, name, box):
 )
 def test_block_gaps_sum_to_primal_minus_dual(which, name, box):
     problem, reference = PAIRS[which]
-    run = Run(problem, SOLVERS[name], Objective(C, bounds=BOUNDS.get(box), seed=3, n_threads=1))
+    run = SOLVERS[name].start(problem, Objective(C, bounds=BOUNDS.get(box), seed=3, n_threads=1))
     for _ in range(4):
         certificate = run.certify()
         expected = reference.block_gaps(run.state.mu, run.state.w)
@@ -247,7 +246,7 @@ def test_all_solvers_agree_within_their_gaps(which, box):
 def test_the_average_is_the_weighted_average_of_the_iterates(which, name):
     """w_bar = 2/(K(K+1)) sum_k k w_k, kept without touching all weights at every step."""
     problem, _ = PAIRS[which]
-    run = Run(problem, SOLVERS[name], Objective(C, bounds=None, seed=1, n_threads=1))
+    run = SOLVERS[name].start(problem, Objective(C, bounds=None, seed=1, n_threads=1))
     total, total_loss = np.zeros(problem.dim), 0.0
     for k in range(1, 26):
         run.advance(1)

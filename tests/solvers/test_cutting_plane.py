@@ -16,6 +16,7 @@ from decomposition_reference import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slices import killed_at
 from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, Simplicial, Status, solve
@@ -162,7 +163,7 @@ def test_it_is_simplicial_decomposition_without_a_limit(slacks, penalty):
         for one in (planes, points)
     )
     np.testing.assert_array_equal(ours.w, theirs.w)
-    assert ours.history.dual.tolist() == theirs.history.dual.tolist()
+    assert ours.history.iterate_dual.tolist() == theirs.history.iterate_dual.tolist()
 
 
 # --- epsilon -----------------------------------------------------------------------------------
@@ -313,10 +314,10 @@ def test_bounds_enclose_the_optimum_and_the_dual_never_falls(penalty, name):
     best = qp_optimum(listed, C, penalty).in_lambda_form
     options = dict(slack_penalty=penalty, max_passes=30)
     history = exactly(python_problem(listed), SOLVERS[name], **options).history
-    assert (history.dual <= best + 1e-12).all()
-    assert (history.primal >= best - 1e-12).all()
+    assert (history.iterate_dual <= best + 1e-12).all()
+    assert (history.iterate_primal >= best - 1e-12).all()
     assert (history.gap >= -1e-12).all()
-    assert (np.diff(history.dual) >= -1e-13).all()
+    assert (np.diff(history.iterate_dual) >= -1e-13).all()
 
 
 @formulations
@@ -352,34 +353,20 @@ KINDS = {
 }
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("at", [1, 2, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(kind, at, tmp_path, monkeypatch):
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(kind, at, tmp_path):
     solver, penalty = KINDS[kind]
     options = dict(C=5.0, slack_penalty=penalty, max_passes=6)
     whole = exactly(LONG, solver, **options)
     saving = dict(checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
-    advance, calls = DecompositionRun.advance, []
-
-    def killed(run, n_steps):
-        calls.append(n_steps)
-        if len(calls) == at:
-            raise Killed
-        advance(run, n_steps)
-
-    monkeypatch.setattr(DecompositionRun, "advance", killed)
-    with pytest.raises(Killed):
+    with killed_at(CuttingPlane, at):
         exactly(LONG, solver, **options, **saving)
-    monkeypatch.setattr(DecompositionRun, "advance", advance)
     resumed = exactly(LONG, solver, resume=True, **options, **saving)
     np.testing.assert_array_equal(resumed.w, whole.w)
     np.testing.assert_array_equal(resumed.state.points.weight, whole.state.points.weight)
     assert (resumed.primal, resumed.dual) == (whole.primal, whole.dual)
-    assert resumed.history.dual.tolist() == whole.history.dual.tolist()
+    assert resumed.history.iterate_dual.tolist() == whole.history.iterate_dual.tolist()
     assert resumed.history.oracle_calls.tolist() == whole.history.oracle_calls.tolist()
 
 

@@ -26,8 +26,8 @@ from graph_reference import path, random_reference
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.graph_training.factor_solver import FactorRun
+from taut.graph_training.factor_state import RHO, UPDATES
 from taut.graph_training.multipliers import take_direct_step
-from taut.graph_training.state import RHO, UPDATES
 from taut.solvers import Status, solve
 from taut.solvers.any_run import Objective
 from taut.structures import chain_problem
@@ -519,7 +519,7 @@ def test_an_example_of_weight_zero_changes_nothing(solver):
     one = solve(problem_of(reference), solver, C=C, **options)
     two = solve(problem_of(alone), solver, C=C, **options)
     assert one.status is two.status
-    assert np.isfinite(one.history.primal).all()
+    assert np.isfinite(one.history.iterate_primal).all()
     radius = sum(np.sqrt(2 * C * max(s.n_examples * s.soft_gap, s.gap)) for s in (one, two))
     assert np.linalg.norm(one.w - two.w) <= radius + 1e-9
 
@@ -589,7 +589,7 @@ def test_multipliers_need_passes_in_between(kind):
 @pytest.mark.parametrize("solver", EVERY.values(), ids=EVERY)
 def test_a_problem_without_factors_is_refused_with_a_remedy(solver):
     problem = chain_problem(np.ones((3, 2)), [2, 1], np.array([0, 1, 1]), 2)
-    with pytest.raises(TypeError, match=r"Pairwise has none to show; use it with GraphSVM"):
+    with pytest.raises(ValueError, match=r"which Pairwise does not have; use it with GraphSVM"):
         solve(problem, solver)
 
 

@@ -21,7 +21,7 @@ from factor_reference import FactorReference
 from graph_reference import complete, cycle, label_set_pair, path, random_reference
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
-from taut.graph_training.state import RHO, UPDATES
+from taut.graph_training.factor_state import RHO, UPDATES
 from taut.graph_training.steps import Step
 from taut.solvers import BCFW, Status, solve
 
@@ -80,10 +80,10 @@ def test_the_bracket_contains_the_optimum_in_every_row(which, temperature, box, 
         optimum_of(which, temperature, box).value,
     )
     history = solution.history
-    assert history.dual.max() <= optimum + 1e-8
-    assert history.primal.min() >= optimum - 1e-8
+    assert history.iterate_dual.max() <= optimum + 1e-8
+    assert history.iterate_primal.min() >= optimum - 1e-8
     assert history.soft_gap.min() >= -1e-13
-    assert solution.dual == history.dual.max()
+    assert solution.dual == history.iterate_dual.max()
     assert np.all(history.gap == history.primal - history.dual)
 
 
@@ -98,7 +98,7 @@ def test_multipliers_close_the_bracket(which, temperature, box, name):
     # Strong convexity: lambda/2 |w - w*|^2 <= primal - optimum.
     distance = 0.5 * solution.lam * np.sum((solution.w - optimum.w) ** 2)
     assert distance <= solution.gap + 1e-8
-    assert solution.primal == solution.history.primal.min()
+    assert solution.primal == solution.history.iterate_primal.min()
     assert solution.violation < 1e-2
     if len(REFERENCES[which].graphs[0].ends):
         assert solution.state.count[UPDATES] > 0
@@ -120,15 +120,15 @@ def test_the_last_row_is_about_the_final_state(which, temperature, box, name):
     for one, other in zip(delta, F.delta_of(mu, nu, rho), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
     np.testing.assert_allclose(state.w, F.w_of(mu), rtol=0, atol=1e-11)
-    assert last.primal == pytest.approx(F.hard_primal(state.w, delta), abs=1e-10)
+    assert last.iterate_primal == pytest.approx(F.hard_primal(state.w, delta), abs=1e-10)
     gap = F.soft_primal(state.w, delta, rho, nu) - F.soft_dual(mu, rho, nu)
     assert last.soft_gap == pytest.approx(gap, abs=1e-10)
     assert (solution.soft_gap, solution.violation) == (last.soft_gap, last.violation)
     worst = max(np.abs(b).max(initial=0.0) for b in F.consistency(mu))
     assert last.violation == pytest.approx(worst, abs=1e-12)
     if which not in COUNTS:  # where there are several ways to make them fit
-        assert last.dual >= F.hard_dual(F.repair(mu)) - 1e-10
-    assert np.diff(solution.history.dual).min(initial=0.0) >= -1e-14
+        assert last.iterate_dual >= F.hard_dual(F.repair(mu)) - 1e-10
+    assert np.diff(solution.history.iterate_dual).min(initial=0.0) >= -1e-14
 
 
 @pytest.mark.parametrize("temperature", [0.0, WARM])
@@ -136,7 +136,9 @@ def test_the_last_row_is_about_the_final_state(which, temperature, box, name):
 def test_all_solvers_agree(which, temperature):
     """Every lower bound is below every objective, whoever proved them."""
     found = [solution_of(which, temperature, None, name) for name in SOLVERS]
-    assert max(s.history.dual.max() for s in found) <= min(s.history.primal.min() for s in found)
+    assert max(s.history.iterate_dual.max() for s in found) <= min(
+        s.history.iterate_primal.min() for s in found
+    )
 
 
 # --- what the tolerance is about -----------------------------------------------------------------
@@ -244,7 +246,11 @@ def test_random_loopy_graphs(solver, temperature, seed):
         max_passes=20_000,
     )  # fmt: skip
     assert found.status is Status.CONVERGED
-    assert found.history.dual.max() - 1e-8 <= optimum <= found.history.primal.min() + 1e-8
+    assert (
+        found.history.iterate_dual.max() - 1e-8
+        <= optimum
+        <= found.history.iterate_primal.min() + 1e-8
+    )
     assert found.gap <= 1e-6 * found.scale
 
 
@@ -295,7 +301,11 @@ def test_at_most_k_and_exactly_one(low, high, solver):
     tol = 1e-2 if solver.step is Step.TOWARD else 1e-6
     found = solve(problem, solver, C=C, tol=tol, max_passes=20_000)
     optimum = F.hard_optimum().value
-    assert found.history.dual.max() - 1e-8 <= optimum <= found.history.primal.min() + 1e-8
+    assert (
+        found.history.iterate_dual.max() - 1e-8
+        <= optimum
+        <= found.history.iterate_primal.min() + 1e-8
+    )
     mu = point_of(F, found.state)
     if solver.closes_bracket:
         assert found.status is Status.CONVERGED

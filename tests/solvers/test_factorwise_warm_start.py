@@ -14,9 +14,9 @@ from factor_problems import (
     soft_optimum,
 )
 from graph_reference import cycle, graph_pair, path
+from slices import killed_at
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
-from taut.graph_training.factor_solver import FactorRun
 from taut.solvers import BCFW, FrankWolfe, solve
 from taut.solvers.solution import Status
 
@@ -166,7 +166,7 @@ def test_a_start_at_another_temperature_ends_at_its_optimum(which, before, after
     assert warm.status is Status.CONVERGED
     # Bounds of the other problem were not taken over.
     assert warm.dual - 1e-8 <= optimum <= warm.primal + 1e-8
-    assert warm.history.dual.max() <= optimum + 1e-8
+    assert warm.history.iterate_dual.max() <= optimum + 1e-8
 
 
 @problems
@@ -235,7 +235,7 @@ def test_the_mixture_of_remembered_labellings_is_the_dual_point(which, name):
     F = factor_reference(which, C)
     mu = point_of(F, start.state)
     assert F.violation(mu) <= 1e-10
-    assert start.dual == pytest.approx(exact.history.dual[-1], abs=1e-10)
+    assert start.dual == pytest.approx(exact.history.iterate_dual[-1], abs=1e-10)
     np.testing.assert_allclose(start.state.w, exact.state.w, rtol=0, atol=1e-9)
     warm = solve(EXACT[which], IDAL(), C=C, warm_start=exact, tol=1e-6, max_passes=20_000)
     optimum = hard_optimum(which, C).value
@@ -319,31 +319,16 @@ def test_an_oracle_cannot_go_on_from_marginals_that_disagree():
 # --- a run that goes on --------------------------------------------------------------------------
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("name", ["pairwise", "pairwise, gap", "augmented Lagrangian", "IDAL"])
 @pytest.mark.parametrize("calls_before", [7, 8])
 @pytest.mark.parametrize("which", ["binary, counts", "attractive Potts"])
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(
-    name, which, calls_before, tmp_path, monkeypatch
-):
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name, which, calls_before, tmp_path):
     """Killed at any moment, the rest of the run is the same, bit for bit."""
-    advance, calls = FactorRun.advance, []
     options = dict(C=C, tol=0.0, max_passes=25, seed=2)
     saved = dict(checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
 
-    def killed(run, n_steps):
-        calls.append(n_steps)
-        if len(calls) > calls_before:
-            raise Killed
-        advance(run, n_steps)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FactorRun, "advance", killed)
-        with pytest.raises(Killed):
-            solve(PROBLEMS[which], SOLVERS[name], **options, **saved)
+    with killed_at(type(SOLVERS[name]), calls_before + 1):
+        solve(PROBLEMS[which], SOLVERS[name], **options, **saved)
     resumed = solve(PROBLEMS[which], SOLVERS[name], resume=True, **options, **saved)
     whole = solve(PROBLEMS[which], SOLVERS[name], **options)
     for name in ("node", "edge", "chosen", "delta", "nu", "v"):

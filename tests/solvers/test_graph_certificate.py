@@ -15,14 +15,14 @@ from graph_reference import (
     path,
     tiny_graph_pairs,
 )
+from slices import killed_at
 from taut_reference import chain_pair, multiclass_pair
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures import chain_problem, multiclass_problem
 from taut.structures.graphs import GraphModel, graph_problem
-from taut.structures.graphs.problem import GraphProblem
+from taut.structures.graphs.graph_problem import GraphProblem
 
 C = 0.6
 PAIRS = tiny_graph_pairs()
@@ -114,11 +114,11 @@ def test_primal_and_dual_are_what_their_definitions_say(which, name, box):
     bounds, state, close = bounds_of(which, box), solution.state, accuracy(which)
     assert solution.primal == pytest.approx(reference.primal(solution.w, C), abs=close)
     last = solution.history[-1]
-    assert last.primal == pytest.approx(reference.primal(state.w, C), abs=close)
-    assert last.dual == pytest.approx(reference.dual(state.mu, C, bounds), abs=1e-9)
+    assert last.iterate_primal == pytest.approx(reference.primal(state.w, C), abs=close)
+    assert last.iterate_dual == pytest.approx(reference.dual(state.mu, C, bounds), abs=1e-9)
     if not SOLVERS[name].averaging:
-        assert solution.primal == solution.history.primal.min()
-        assert solution.dual == solution.history.dual.max()
+        assert solution.primal == solution.history.iterate_primal.min()
+        assert solution.dual == solution.history.iterate_dual.max()
     worst = [reference.worst(i, np.zeros(problem.dim)) for i in range(problem.n)]
     assert solution.scale == pytest.approx(reference.s @ worst / problem.n)
 
@@ -149,12 +149,12 @@ def test_the_dual_point_is_feasible(which, name, box):
 @table
 def test_the_history_brackets_the_optimum_and_the_dual_rises(which, name, box):
     history, solver = solution_of(which, name, box).history, SOLVERS[name]
-    assert np.all(history.primal >= history.dual - 1e-14)
+    assert np.all(history.iterate_primal >= history.iterate_dual - 1e-14)
     # Weak duality between any two rows: every dual value is below every objective.
-    assert history.primal.min() >= history.dual.max() - 1e-14
+    assert history.iterate_primal.min() >= history.iterate_dual.max() - 1e-14
     # An exact line search never loses; momentum (corrective) may, for a while.
     if isinstance(solver, FrankWolfe) or solver.direction.name != "CORRECTIVE":
-        assert np.all(np.diff(history.dual) >= -1e-14)
+        assert np.all(np.diff(history.iterate_dual) >= -1e-14)
 
 
 @problems
@@ -183,7 +183,7 @@ def test_all_solvers_agree_within_their_gaps(which, box):
 @pytest.mark.parametrize("name", ["batch", "toward, gap", "pairwise, cache", "corrective, gap"])
 def test_block_gaps_sum_to_primal_minus_dual(which, name):
     problem, reference = PAIRS[which]
-    run = Run(problem, SOLVERS[name], Objective(C, bounds=None, seed=3, n_threads=1))
+    run = SOLVERS[name].start(problem, Objective(C, bounds=None, seed=3, n_threads=1))
     for _ in range(3):
         certificate = run.certify()
         expected = reference.block_gaps(run.state.mu, run.state.w)
@@ -335,7 +335,7 @@ def assert_identical(one, two):
     np.testing.assert_array_equal(one.w, two.w)
     np.testing.assert_array_equal(one.state.mu, two.state.mu)
     assert (one.primal, one.dual, one.passes) == (two.primal, two.dual, two.passes)
-    assert one.history.dual.tolist() == two.history.dual.tolist()
+    assert one.history.iterate_dual.tolist() == two.history.iterate_dual.tolist()
 
 
 @repeated
@@ -355,7 +355,9 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads(which, name):
 def test_a_converged_solution_needs_no_more_steps(which, name):
     problem, _ = PAIRS[which]
     first = solve(problem, SOLVERS[name], C=C, tol=2e-2, max_passes=20_000)
-    tol = 1.01 * first.history.gap[-1] / first.scale + 1e-7
+    last = first.history[-1]
+    gap = last.iterate_primal - last.iterate_dual
+    tol = 1.01 * gap / first.scale + 1e-7
     again = solve(problem, SOLVERS[name], C=C, tol=tol, warm_start=first)
     assert (again.status, again.passes) == (Status.CONVERGED, 0)
     np.testing.assert_allclose(again.state.w, first.state.w, rtol=0, atol=1e-11)
@@ -384,28 +386,14 @@ def test_a_solution_of_the_relaxation_does_not_start_exact_training():
         solve(exact, BCFW(), C=C, warm_start=solution)
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.fixture
-def killed_run(tmp_path, monkeypatch):
+def killed_run(tmp_path):
     """A run that is killed at its ninth slice, and one that goes on from its checkpoint."""
 
     def run(problem, solver, **options):
-        advance, calls = Run.advance, []
-
-        def killed(run, n_steps):
-            calls.append(n_steps)
-            if len(calls) == 9:
-                raise Killed
-            advance(run, n_steps)
-
         options |= dict(C=C, checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
-        with monkeypatch.context() as patch:
-            patch.setattr(Run, "advance", killed)
-            with pytest.raises(Killed):
-                solve(problem, solver, **options)
+        with killed_at(type(solver), 9):
+            solve(problem, solver, **options)
         return solve(problem, solver, resume=True, **options)
 
     return run
@@ -451,7 +439,7 @@ def test_interpreted_python_walks_the_same_trajectory(which, name):
     problem, _ = PAIRS[which]
     other = Interpreted.of(problem.arrays, problem.importance)
     runs = [
-        Run(one, SOLVERS[name], Objective(C, bounds=None, seed=4, n_threads=1))
+        SOLVERS[name].start(one, Objective(C, bounds=None, seed=4, n_threads=1))
         for one in (problem, other)
     ]
     for _ in range(3):

@@ -6,7 +6,6 @@ from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures import Pairwise
 
 PAIRS = tiny_pairs()
@@ -38,7 +37,7 @@ def test_the_trajectories_are_the_same(which, box, solver):
     """The two differ by the order of vectorised sums only, about 1e-16 each."""
     problem, _ = PAIRS[which]
     runs = [
-        Run(one, solver, Objective(0.6, bounds=box, seed=4, n_threads=1))
+        solver.start(one, Objective(0.6, bounds=box, seed=4, n_threads=1))
         for one in (problem, Interpreted(*problem))
     ]
     certificates = [[], []]

@@ -106,8 +106,8 @@ def test_the_optimum_is_that_of_dual_ascent_and_of_a_general_minimiser(which, bo
 @problems
 def test_primal_falls_and_never_goes_below_the_best_bound(which):
     history = solution_of(which).history
-    assert np.all(np.diff(history.primal) <= 0)
-    assert history.primal.min() >= history.dual.max() - 1e-14
+    assert np.all(np.diff(history.iterate_primal) <= 0)
+    assert history.iterate_primal.min() >= history.iterate_dual.max() - 1e-14
     assert history.passes.tolist() == list(range(len(history)))
     # One evaluation before the first pass, and one for every pass.
     n = PAIRS[which][0].n
@@ -242,7 +242,7 @@ def test_any_solution_of_the_same_examples_is_a_start(first):
     np.testing.assert_allclose(again.w, earlier.w, rtol=0, atol=1e-12)
     warm = solve(problem, LBFGS(), C=2 * C, tol=1e-8, warm_start=earlier)
     cold = solve(problem, LBFGS(), C=2 * C, tol=1e-8)
-    assert warm.history.primal[0] < cold.history.primal[0]
+    assert warm.history.iterate_primal[0] < cold.history.iterate_primal[0]
     assert max(warm.dual, cold.dual) <= min(warm.primal, cold.primal) + 1e-14
     for other in (smoothed(problem.base, 0.5), smoothed(problem.base, loss_augmented=True)):
         with pytest.raises(ValueError, match="proves nothing here"):
@@ -266,8 +266,11 @@ def test_a_resumed_run_goes_on_from_the_best_weights(many, saved):
     _, first, resume = saved
     resumed, whole = resume(), solve(many[0], LBFGS(), C=C, tol=1e-8)
     assert resumed.status is Status.CONVERGED
-    assert resumed.history.primal[: len(first.history)].tolist() == first.history.primal.tolist()
-    assert np.all(np.diff(resumed.history.primal) <= 0)
+    assert (
+        resumed.history.iterate_primal[: len(first.history)].tolist()
+        == first.history.iterate_primal.tolist()
+    )
+    assert np.all(np.diff(resumed.history.iterate_primal) <= 0)
     assert resumed.passes > first.passes
     assert max(resumed.dual, whole.dual) <= min(resumed.primal, whole.primal) + 1e-14
     assert resumed.primal == pytest.approx(many[1].primal(resumed.w, C), rel=1e-12)
@@ -350,7 +353,7 @@ def test_a_memory_that_is_none(memory):
 @pytest.mark.parametrize("solver", [SDCA(), LBFGS()], ids=["SDCA", "LBFGS"])
 def test_it_is_for_crfs_only(solver):
     problem = multiclass_problem(np.eye(2), np.array([0, 1]), 2)
-    with pytest.raises(ValueError, match=r"is for CRFs"):
+    with pytest.raises(ValueError, match="needs a CRF, which Pairwise does not have; make one"):
         solve(problem, solver)
 
 

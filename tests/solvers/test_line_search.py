@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from taut.accumulator import dense_accumulator, new_accumulator, push
-from taut.solvers.state import bounded_step
+from taut.arrays.accumulator import dense_accumulator, new_accumulator, push
+from taut.solvers.block_state import Box, bounded_step
 
 
 @st.composite
@@ -32,7 +32,7 @@ def step_of(direction, v, lower, upper, scale, gain, most, dense):
     for entry in np.flatnonzero(direction):
         push(delta, entry, direction[entry])
     w = np.clip(v, lower, upper)
-    return bounded_step(delta, v, lower, upper, 0.0, w, scale, gain, most)
+    return bounded_step(delta, Box(v, w, lower, upper, 0.0), scale, gain, most)
 
 
 def derivative(step, direction, v, lower, upper, scale, gain, *_):

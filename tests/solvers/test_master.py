@@ -321,7 +321,7 @@ def test_inside_a_box_the_conditions_hold_to_rounding(case, seed):
     q = case.start(seed)
     before, _ = boxed_value_and_gap(case, q, start, lower, upper)
     found = solve_boxed_master(
-        case.rows, case.gram, case.linear, case.blocks, q, rest=start, lower=lower, upper=upper,
+        case.rows, case.gram, case.linear, case.blocks, q, rest=start, bounds=(lower, upper),
         mass_cost=case.mass_cost,
     )  # fmt: skip
     assert_feasible(case, q)
@@ -337,7 +337,7 @@ def test_a_box_nothing_reaches_is_no_box():
     case = random_case(8, 12, 4, 3, "plain", cone=False)
     q, other = case.start(0), case.start(0)
     case.solve(q)
-    box = dict(rest=np.zeros(4), lower=np.full(4, -1e3), upper=np.full(4, 1e3))
+    box = dict(rest=np.zeros(4), bounds=(np.full(4, -1e3), np.full(4, 1e3)))
     solve_boxed_master(case.rows, case.gram, case.linear, case.blocks, other, **box)
     np.testing.assert_allclose(other, q, atol=1e-12)
 
@@ -355,7 +355,7 @@ def test_the_boxed_optimum_is_that_of_a_generic_solver(cone):
         )  # fmt: skip
         q = case.start(seed)
         solve_boxed_master(
-            case.rows, case.gram, case.linear, case.blocks, q, rest=np.zeros(3), lower=box[0],
-            upper=box[1], mass_cost=case.mass_cost,
+            case.rows, case.gram, case.linear, case.blocks, q, rest=np.zeros(3), bounds=box,
+            mass_cost=case.mass_cost,
         )  # fmt: skip
         np.testing.assert_allclose(np.clip(case.rows.T @ q, *box), w, atol=1e-9)

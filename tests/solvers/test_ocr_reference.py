@@ -28,9 +28,9 @@ def test_the_first_cyclic_pass_of_block_coordinate_frank_wolfe(ocr):
     solution = solve(ocr, BCFW(order="cyclic", refresh=1), C=1.0, tol=0, max_passes=1)
     last = solution.history[-1]
     assert last.passes == 1
-    assert last.primal == pytest.approx(0.799722656, abs=5e-10)
-    assert last.dual == pytest.approx(0.000982563, abs=5e-10)
-    assert last.gap == pytest.approx(0.798740093, abs=5e-10)
+    assert last.iterate_primal == pytest.approx(0.799722656, abs=5e-10)
+    assert last.iterate_dual == pytest.approx(0.000982563, abs=5e-10)
+    assert last.iterate_primal - last.iterate_dual == pytest.approx(0.798740093, abs=5e-10)
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,23 @@ def test_a_killed_run_goes_on_to_the_same_bits(problem, solver, options, tmp_pat
                 np.testing.assert_array_equal(
                     again.history[name], whole.history[name], f"{name} from save {number}"
                 )
+
+
+@pytest.mark.parametrize("at", [2, 4, 6])
+@pytest.mark.parametrize("name", [*ORACLE, *SMOOTH])
+def test_a_run_that_was_stopped_goes_on_where_only_the_oracle_knows_the_worst_losses(
+    name, at, tmp_path
+):
+    """Under constraints they are asked for anew, and must not take the place of its answers."""
+    free, solver = chain(), (ORACLE | SMOOTH)[name]
+    some = np.arange(len(free.truth)) % 4 == 0
+    problem = free.constrained(forced=np.where(some, free.truth, -1))
+    problem = problem if name in ORACLE else smoothed(problem)
+    assert problem.worst_losses() is None
+    run = dict(solver=solver, C=3.0, tol=0.0, max_passes=12)
+    file, whole = tmp_path / "run.npz", solve(problem, **run)
+    stopped = solve(problem, **run, checkpoint=file, callback=lambda row: row.passes >= at)
+    assert stopped.passes < max(whole.passes, 7)
+    again = solve(problem, **run, checkpoint=file, resume=True)
+    np.testing.assert_array_equal(again.w, whole.w)
+    assert (again.primal, again.dual) == (whole.primal, whole.dual)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from altered_checkpoints import save_altered
 from crf_reference import CRFReference, boxes, crf_pairs, flat
+from slices import killed_at
 from taut_reference import chain_pair
 
 from taut import regularization_path
 from taut.path import PathStatus
 from taut.solvers import BCFW, LBFGS, SDCA, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures import Pairwise, chain_problem, multiclass_problem, smoothed
 from taut.structures.features import node_features
 
@@ -66,9 +66,9 @@ def test_primal_and_dual_are_what_their_definitions_say(which, box):
     bounds = box_of(which, box)
     assert solution.primal == pytest.approx(reference.primal(solution.w, C), **EXACT)
     dual = reference.dual(*parts(solution, reference), C, bounds)
-    assert solution.history.dual[-1] == pytest.approx(dual, **EXACT)
-    assert solution.primal == solution.history.primal.min()
-    assert solution.dual == solution.history.dual.max()
+    assert solution.history.iterate_dual[-1] == pytest.approx(dual, **EXACT)
+    assert solution.primal == solution.history.iterate_primal.min()
+    assert solution.dual == solution.history.iterate_dual.max()
 
 
 @problems
@@ -114,9 +114,9 @@ def test_the_dual_never_decreases_and_never_exceeds_the_primal(which, order):
     solution = solve(PAIRS[which][0], SDCA(order=order, refresh=1), C=C, tol=1e-9)
     assert solution.status is Status.CONVERGED
     history = solution.history
-    assert np.all(np.diff(history.dual) >= -1e-14)
-    assert np.all(history.primal >= history.dual - 1e-14)
-    assert np.all(history.gap <= history.primal - history.dual + 1e-14)
+    assert np.all(np.diff(history.iterate_dual) >= -1e-14)
+    assert np.all(history.iterate_primal >= history.iterate_dual - 1e-14)
+    assert np.all(history.gap <= history.iterate_primal - history.iterate_dual + 1e-14)
 
 
 @problems
@@ -133,7 +133,7 @@ def test_every_order_finds_the_same_optimum(which):
 def test_a_certificate_of_the_average_is_its_own(which):
     """Averages of dual points are dual points; their entropies average to a lower bound."""
     problem, reference = PAIRS[which]
-    run = Run(problem, SDCA(averaging=True), Objective(C, bounds=None, seed=0, n_threads=1))
+    run = SDCA(averaging=True).start(problem, Objective(C, bounds=None, seed=0, n_threads=1))
     total, weights, losses = np.zeros(problem.dim), 0.0, 0.0
     for k in range(1, 3 * problem.n + 1):
         run.advance(1)
@@ -159,7 +159,7 @@ def test_a_certificate_of_the_average_is_its_own(which):
 def test_the_first_pass_of_gap_sampling_visits_every_example_once(which):
     """Entropies are zero at the truth and positive after a visit; there are n visits."""
     problem, reference = PAIRS[which]
-    run = Run(problem, SDCA(), Objective(C, bounds=None, seed=3, n_threads=1))
+    run = SDCA().start(problem, Objective(C, bounds=None, seed=3, n_threads=1))
     run.advance(problem.n)
     assert run.oracle_calls == problem.n
     alone = [len(reference.of.labellings(i)) == 1 for i in range(problem.n)]
@@ -173,7 +173,7 @@ def test_later_passes_visit_where_the_gap_is():
     base = multiclass_problem(
         rng.normal(size=(4, 2)), np.array([0, 1, 2, 0]), 3, importance=importance
     )
-    run = Run(smoothed(base), SDCA(), Objective(C, bounds=None, seed=0, n_threads=1))
+    run = SDCA().start(smoothed(base), Objective(C, bounds=None, seed=0, n_threads=1))
     run.advance(4)
     before = run.state.mu[: -run.n].copy()
     run.advance(40)
@@ -263,7 +263,7 @@ def test_interpreted_it_walks_the_same_trajectory(which, box):
     compiled = PAIRS[which][0]
     interpreted = compiled._replace(base=Interpreted(*compiled.base))
     runs = [
-        Run(one, SDCA(), Objective(C, bounds=box_of(which, box), seed=4, n_threads=1))
+        SDCA().start(one, Objective(C, bounds=box_of(which, box), seed=4, n_threads=1))
         for one in (compiled, interpreted)
     ]
     for _ in range(3):
@@ -293,7 +293,7 @@ def test_a_warm_start_at_another_C(other, keep):
     problem, reference = PAIRS["weighted chain"]
     first = solution_of("weighted chain")
     before = first.state.mu.copy()
-    run = Run(problem, SDCA(), Objective(other, bounds=None, seed=0, n_threads=1))
+    run = SDCA().start(problem, Objective(other, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, keep)
     if keep == "dual" or other < C:
         np.testing.assert_allclose(run.state.w, other / C * first.state.w, rtol=0, atol=1e-10)
@@ -326,7 +326,7 @@ def test_more_examples_start_at_their_truth():
         chain_problem(whole.features.rows.dense[: parts[0]], [3, 1], whole.truth[: parts[0]], 3)
     )
     first = solve(few, C=C, tol=TOL)
-    run = Run(problem, SDCA(), Objective(C, bounds=None, seed=0, n_threads=1))
+    run = SDCA().start(problem, Objective(C, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "dual")
     np.testing.assert_array_equal(run.state.mu[-problem.n :][2:], 0.0)
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-10)
@@ -352,35 +352,21 @@ def test_another_objective_is_no_start():
         solve(smoothed(base), SDCA(), warm_start=gradient)
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("at", [2, 9])
 @pytest.mark.parametrize("which", ["loss-augmented chain", "observed chain"])
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(which, at, tmp_path, monkeypatch):
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(which, at, tmp_path):
     """Killed at any moment, the rest of the run is the same, bit for bit."""
     problem = PAIRS[which][0]
     options = dict(solver=SDCA(averaging=True), C=C, tol=0.0, max_passes=13)
     whole = solve(problem, **options)
     saving = dict(checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
-    advance, calls = Run.advance, []
-
-    def killed(run, n_steps):
-        calls.append(n_steps)
-        if len(calls) == at:
-            raise Killed
-        advance(run, n_steps)
-
-    monkeypatch.setattr(Run, "advance", killed)
-    with pytest.raises(Killed):
+    with killed_at(SDCA, at):
         solve(problem, **options, **saving)
-    monkeypatch.setattr(Run, "advance", advance)
     resumed = solve(problem, **options, **saving, resume=True)
     np.testing.assert_array_equal(resumed.w, whole.w)
     np.testing.assert_array_equal(resumed.state.mu, whole.state.mu)
     assert (resumed.primal, resumed.dual) == (whole.primal, whole.dual)
-    assert resumed.history.dual.tolist() == whole.history.dual.tolist()
+    assert resumed.history.iterate_dual.tolist() == whole.history.iterate_dual.tolist()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from graph_reference import complete, graph_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
+from slices import killed_at
 from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, solve
@@ -161,8 +162,12 @@ def test_a_compiled_structure_and_a_list_take_the_same_way(which):
         compiled, python = (
             exactly(one, solver, max_passes=6) for one in (problem, python_problem(listed))
         )
-        np.testing.assert_allclose(compiled.history.dual, python.history.dual, atol=1e-12)
-        np.testing.assert_allclose(compiled.history.primal, python.history.primal, atol=1e-12)
+        np.testing.assert_allclose(
+            compiled.history.iterate_dual, python.history.iterate_dual, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            compiled.history.iterate_primal, python.history.iterate_primal, atol=1e-12
+        )
 
 
 # --- certificates ------------------------------------------------------------------------------
@@ -235,9 +240,9 @@ def test_bounds_enclose_the_optimum_and_the_dual_never_falls(penalty, box, name)
     best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE).in_lambda_form
     options = dict(slack_penalty=penalty, bounds=BOUNDS[box], max_passes=30)
     history = exactly(python_problem(listed), SOLVERS[name], **options).history
-    assert (history.dual <= best + 1e-12).all()
-    assert (history.primal >= best - 1e-12).all()
-    assert (np.diff(history.dual) >= -1e-13).all()
+    assert (history.iterate_dual <= best + 1e-12).all()
+    assert (history.iterate_primal >= best - 1e-12).all()
+    assert (np.diff(history.iterate_dual) >= -1e-13).all()
 
 
 # --- iterations --------------------------------------------------------------------------------
@@ -265,7 +270,7 @@ def test_iterates_are_those_of_the_reference(simplexes, limit, box, penalty):
         options = dict(slack_penalty=penalty, bounds=BOUNDS[box], max_passes=len(steps) - 1)
         history = exactly(python_problem(listed), solver, **options).history
         expected = [listed.in_lambda_form(step.dual, C) for step in steps]
-        np.testing.assert_allclose(history.dual[: len(steps)], expected, atol=1e-10)
+        np.testing.assert_allclose(history.iterate_dual[: len(steps)], expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("box", ["free", "signs"])
@@ -357,7 +362,7 @@ def test_a_working_set_closes_the_gap(formulation, penalty, box, limit):
     assert solution.dual <= best + 1e-12
     assert solution.primal >= best - 1e-12
     assert solution.relative_gap <= 1e-6
-    assert (np.diff(solution.history.dual) >= -1e-12).all()
+    assert (np.diff(solution.history.iterate_dual) >= -1e-12).all()
 
 
 @penalties
@@ -398,7 +403,7 @@ def test_a_working_set_of_all_is_none():
         exactly(python_problem(listed), Simplicial(working_set=size)) for size in (listed.n, None)
     )
     np.testing.assert_array_equal(ours.w, theirs.w)
-    assert ours.history.dual.tolist() == theirs.history.dual.tolist()
+    assert ours.history.iterate_dual.tolist() == theirs.history.iterate_dual.tolist()
 
 
 # --- in company --------------------------------------------------------------------------------
@@ -479,7 +484,9 @@ def test_a_start_from_block_coordinate_steps(simplexes):
     problem, listed = COMPILED["chain"]
     earlier = solve(problem, BCFW(), C=C, max_passes=30, tol=0)
     solution = exactly(problem, Simplicial(simplexes), warm_start=earlier)
-    assert solution.history.dual[0] == pytest.approx(earlier.history.dual[-1], abs=1e-12)
+    assert solution.history.iterate_dual[0] == pytest.approx(
+        earlier.history.iterate_dual[-1], abs=1e-12
+    )
     assert_optimal(solution, listed, qp_optimum(listed, C))
 
 
@@ -507,40 +514,24 @@ KINDS = {
 }
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("at", [1, 2, 4])
 @pytest.mark.parametrize("box", ["free", "signs"])
 @pytest.mark.parametrize("which", LONG)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(
-    kind, which, box, at, tmp_path, monkeypatch
-):
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(kind, which, box, at, tmp_path):
     problem, _ = LONG[which]
     solver, penalty = KINDS[kind]
     options = dict(C=5.0, slack_penalty=penalty, bounds=BOUNDS[box], max_passes=6)
     whole = exactly(problem, solver, **options)
     saving = dict(checkpoint=tmp_path / "run.npz", checkpoint_seconds=0.0)
-    advance, calls = DecompositionRun.advance, []
-
-    def killed(run, n_steps):
-        calls.append(n_steps)
-        if len(calls) == at:
-            raise Killed
-        advance(run, n_steps)
-
-    monkeypatch.setattr(DecompositionRun, "advance", killed)
-    with pytest.raises(Killed):
+    with killed_at(type(solver), at):
         exactly(problem, solver, **options, **saving)
-    monkeypatch.setattr(DecompositionRun, "advance", advance)
     resumed = exactly(problem, solver, resume=True, **options, **saving)
     np.testing.assert_array_equal(resumed.state.w, whole.state.w)
     np.testing.assert_array_equal(resumed.state.points.weight, whole.state.points.weight)
     np.testing.assert_array_equal(resumed.w, whole.w)
     assert (resumed.primal, resumed.dual) == (whole.primal, whole.dual)
-    assert resumed.history.dual.tolist() == whole.history.dual.tolist()
+    assert resumed.history.iterate_dual.tolist() == whole.history.iterate_dual.tolist()
     assert resumed.history.oracle_calls.tolist() == whole.history.oracle_calls.tolist()
 
 
@@ -637,7 +628,7 @@ def test_threads_and_seeds_change_no_bit(kind):
         for n in (1, 3)
     )
     np.testing.assert_array_equal(one.w, three.w)
-    assert one.history.dual.tolist() == three.history.dual.tolist()
+    assert one.history.iterate_dual.tolist() == three.history.iterate_dual.tolist()
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from taut_reference import chain_pair, multiclass_pair
 from taut import PythonProblem, check_problem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures import Pairwise, slack_rescaled
 from taut.structures.features import node_features
-from taut.structures.graphs.problem import GraphProblem
+from taut.structures.graphs.graph_problem import GraphProblem
 
 
 class InterpretedChain(Pairwise):
@@ -144,7 +143,7 @@ def test_the_weights_are_those_of_the_dual_point(which, name):
     """After many small moves; and the stored losses, kept twice, are the same."""
     solver, _ = SOLVERS[name]
     problem = in_mode(which, solver)
-    run = Run(problem, solver, Objective(C, bounds=None, seed=1, n_threads=1))
+    run = solver.start(problem, Objective(C, bounds=None, seed=1, n_threads=1))
     run.advance(5 * problem.n)
     moved = run.state.v.copy()
     run.rebuild()
@@ -172,7 +171,7 @@ def test_interpreted_python_takes_the_same_steps(which, name):
     """The two differ by the order of vectorised sums only, about 1e-16 each."""
     problem, _ = pair(which)
     runs = [
-        Run(one, SOLVERS[name][0], Objective(C, bounds=None, seed=4, n_threads=1))
+        SOLVERS[name][0].start(one, Objective(C, bounds=None, seed=4, n_threads=1))
         for one in (problem, interpreted(problem))
     ]
     assert [run.is_compiled for run in runs] == [True, False]
@@ -244,7 +243,7 @@ def test_a_checkpoint_whose_losses_lie_is_refused(tmp_path):
 def test_a_warm_start_with_a_larger_c(which, solver, keep):
     problem, reference = pair(which)
     first = solve(problem, solver, C=0.2, tol=1e-2, max_passes=5000)
-    run = Run(problem, solver, Objective(0.8, bounds=None, seed=0, n_threads=1))
+    run = solver.start(problem, Objective(0.8, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, keep)
     factor = {"dual": 4.0, "primal": 1.0}[keep]
     np.testing.assert_allclose(run.state.w, factor * first.state.w, rtol=0, atol=1e-12)

@@ -18,7 +18,7 @@ from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import draw, new_sampler
 from taut.solvers.subgradient import Subgradient, SubgradientRun
 from taut.structures import Pairwise
-from taut.structures.graphs.problem import GraphProblem
+from taut.structures.graphs.graph_problem import GraphProblem
 
 
 class Interpreted(Pairwise):
@@ -466,7 +466,9 @@ def test_polyak_goes_on_from_any_dual_point():
     problem, _ = PAIRS["chain"]
     for first in (solve(problem, BCFW(), C=0.4, tol=1e-3), solved(problem, Subgradient(), 10)):
         start = solved(problem, SOLVERS["Polyak"], 0, warm_start=first)
-        assert start.history.dual[0] == pytest.approx(first.history.dual[-1], abs=1e-10)
+        assert start.history.iterate_dual[0] == pytest.approx(
+            first.history.iterate_dual[-1], abs=1e-10
+        )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from taut_reference import chain_pair, tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures import chain_problem
 
 PAIRS = tiny_pairs()
@@ -45,7 +44,9 @@ def test_a_converged_solution_needs_no_more_steps(which, name):
     first = solve(problem, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     # A warm start begins at the last iterate; where the objective is not monotone an earlier one
     # may have been better, so its own gap is what counts.
-    tol = max(1.01 * first.history.gap[-1] / first.scale, 1e-12)
+    last = first.history[-1]
+    gap = last.iterate_primal - last.iterate_dual
+    tol = max(1.01 * gap / first.scale, 1e-12)
     again = solve(problem, SOLVERS[name], C=0.6, tol=tol, warm_start=first)
     assert again.status is Status.CONVERGED
     assert again.passes == 0
@@ -60,7 +61,7 @@ def test_keeping_the_dual_scales_the_weights(name):
     problem, _ = PAIRS["chain"]
     first = solve(problem, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     for C in (0.3, 1.5):
-        run = Run(problem, SOLVERS[name], Objective(C, bounds=None, seed=0, n_threads=1))
+        run = SOLVERS[name].start(problem, Objective(C, bounds=None, seed=0, n_threads=1))
         run.continue_from(first, "dual")
         np.testing.assert_allclose(run.state.w, C / 0.6 * first.state.w, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(run.state.mu, first.state.mu)
@@ -73,7 +74,7 @@ def test_keeping_the_primal_leaves_the_weights_when_c_grows(which, name):
     """mu <- rho mu + (1 - rho) truth with rho = C / C': w stays, the loss of mu shrinks by rho."""
     problem, reference = PAIRS[which]
     first = solve(problem, SOLVERS[name], C=0.2, tol=1e-2, max_passes=10_000)
-    run = Run(problem, SOLVERS[name], Objective(0.8, bounds=None, seed=0, n_threads=1))
+    run = SOLVERS[name].start(problem, Objective(0.8, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "primal")
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-12)
     np.testing.assert_allclose(run.state.ell, 0.25 * first.state.ell, rtol=0, atol=1e-13)
@@ -90,7 +91,7 @@ def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(n
     problem, reference = chain_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2)
     solver = BCFW(direction=SOLVERS[name].direction, cache_size=1)
     first = solve(problem, solver, C=50.0, tol=1e-6, max_passes=10_000)
-    run = Run(problem, solver, Objective(100.0, bounds=None, seed=0, n_threads=1))
+    run = solver.start(problem, Objective(100.0, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "primal")
     slots, labels, products, _ = run.state.corners.used
     assert slots <= run.state.corners.alpha.size
@@ -184,7 +185,7 @@ def test_more_examples_keep_the_weights(name):
     part = chain_problem(rows[:5], [3, 2], truth[:5], 3)
     whole = part.extended(chain_problem(rows[5:], [1, 3], truth[5:], 3))
     first = solve(part, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
-    run = Run(whole, SOLVERS[name], Objective(0.6, bounds=None, seed=0, n_threads=1))
+    run = SOLVERS[name].start(whole, Objective(0.6, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "dual")
     np.testing.assert_allclose(run.state.w, first.state.w, rtol=0, atol=1e-13)
     continued = solve(whole, SOLVERS[name], C=0.6, tol=1e-2, warm_start=first, max_passes=10_000)

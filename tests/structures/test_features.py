@@ -8,7 +8,7 @@ from scipy import sparse
 from taut_reference import by_feature, by_label, observed_places
 
 from taut._compile import compiled
-from taut.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
+from taut.arrays.accumulator import add_to, dense_accumulator, new_accumulator, row_accumulator
 from taut.structures.features import node_features, node_score, node_scores, push_node, push_states
 from taut.structures.features_build import joined, observed_features, with_weights_of
 

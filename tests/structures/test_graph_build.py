@@ -12,7 +12,7 @@ from taut.structures.graphs import (
     label_model,
     multilabel_problem,
 )
-from taut.structures.graphs.multilabel import mutual_information
+from taut.structures.graphs.label_sets import mutual_information
 
 ONE_TYPE = GraphModel((2,), ((0, 0),), n_features=3, n_edge_features=0)
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taut._compile import compiled
-from taut.accumulator import add_to, new_accumulator
+from taut.arrays.accumulator import add_to, new_accumulator
 from taut.problem import (
     add_corner,
     add_loss,

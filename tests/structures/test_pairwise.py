@@ -10,7 +10,7 @@ from scipy import sparse
 from taut_reference import chain_pair, multiclass_pair
 
 from taut._compile import compiled
-from taut.accumulator import add_to, clear, new_accumulator
+from taut.arrays.accumulator import add_to, clear, new_accumulator
 from taut.problem import (
     add_corner,
     add_loss,

@@ -30,7 +30,6 @@ from taut.problem import (
 )
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
-from taut.solvers.run import Run
 from taut.structures.pose import Pose
 from taut.structures.pose_build import pose_problem
 
@@ -303,9 +302,7 @@ def test_every_solver_reaches_a_small_gap(tiny, name):
 
 def test_mu_keeps_the_loss_that_the_solver_tracks(tiny):
     problem, _ = tiny
-    run = Run(
-        problem, BCFW(direction="corrective"), Objective(0.5, bounds=None, seed=0, n_threads=1)
-    )
+    run = BCFW(direction="corrective").start(problem, Objective(0.5))
     run.advance(10 * problem.n)
     losses = run.state.mu.reshape(problem.n, -1)[:, -1]
     np.testing.assert_allclose(losses, run.state.ell, rtol=0, atol=1e-12)
@@ -317,7 +314,7 @@ def test_the_interpreted_trajectory_is_the_same(tiny):
     problem, _ = tiny
     solver, _ = SOLVERS["corrective"]
     runs = [
-        Run(one, solver, Objective(0.5, bounds=None, seed=4, n_threads=1))
+        solver.start(one, Objective(0.5, bounds=None, seed=4, n_threads=1))
         for one in (problem, Interpreted(*problem))
     ]
     for run in runs:

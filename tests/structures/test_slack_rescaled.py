@@ -14,7 +14,7 @@ from slack_reference import SlackReference
 from taut_reference import chain_pair, multiclass_pair, tiny_pairs
 
 from taut import PythonProblem
-from taut.accumulator import dense_accumulator
+from taut.arrays.accumulator import dense_accumulator
 from taut.problem import (
     add_corner,
     add_loss,
@@ -283,7 +283,7 @@ def test_problems_without_any():
 
         loss = oracle = predict = joint_feature
 
-    with pytest.raises(ValueError, match="no exact oracle of slack rescaling for PythonProblem"):
+    with pytest.raises(ValueError, match="oracle of slack rescaling, which PythonProblem"):
         slack_rescaled(PythonProblem(Model(), [1.0], [1.0]))
 
 

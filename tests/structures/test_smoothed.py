@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from taut_reference import chain_pair, multiclass_pair
 
 from taut import PythonProblem, smoothed, solve
-from taut.accumulator import dense_accumulator
+from taut.arrays.accumulator import dense_accumulator
 from taut.problem import (
     add_corner,
     add_loss,
@@ -296,12 +296,12 @@ def test_problems_without_a_sum_oracle():
 
         loss = oracle = predict = joint_feature
 
-    with pytest.raises(ValueError, match="PythonProblem has no sum oracle"):
+    with pytest.raises(ValueError, match="needs a sum oracle, which PythonProblem does"):
         smoothed(PythonProblem(Model(), [1.0], [1.0]))
 
 
 @pytest.mark.parametrize("solver", [BCFW(), BCFW(direction="corrective")], ids=["toward", "corr"])
 def test_solvers_of_svms_refuse_it(solver):
     problem = smoothed(multiclass_problem(np.eye(2), np.array([0, 1]), 2))
-    with pytest.raises(ValueError, match=r"is for SVMs.*SDCA"):
+    with pytest.raises(ValueError, match=r"needs a max oracle, .* SDCA"):
         solve(problem, solver)

@@ -17,7 +17,15 @@ from taut._compile.kinds import (
     Vector,
 )
 from taut._compile.local import local
-from taut._compile.marks import both_modes, compiled, generic, in_mode, ready
+from taut._compile.marks import (
+    both_modes,
+    check_compiles,
+    compiled,
+    generic,
+    in_mode,
+    interpreting,
+    ready,
+)
 from taut._compile.records import by_reference
 
 __all__ = [
@@ -37,9 +45,11 @@ __all__ = [
     "Vector",
     "both_modes",
     "by_reference",
+    "check_compiles",
     "compiled",
     "generic",
     "in_mode",
+    "interpreting",
     "local",
     "ready",
 ]

@@ -15,11 +15,12 @@ does not know.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
-from numba.core import types
+from numba.core import registry, types
 from numba.extending import overload, register_jitable
 
 from taut._compile.modes import INTERPRETED, PLAIN
@@ -33,6 +34,7 @@ if not PLAIN:
     from taut._compile import ops
     from taut._compile.entries import Entry
     from taut._compile.linking import OPTIONS, Helper, HelperCompiler
+    from taut._compile.references import words_of
 
     HELPER = {**OPTIONS, "pipeline_class": HelperCompiler}
 
@@ -70,21 +72,20 @@ def both_modes(function: Callable) -> Callable:
     return function
 
 
-def generic(function: Callable | None = None, *, group: str = "", optional: bool = False) -> Any:
+def generic(function: Callable | None = None, *, group: str = "") -> Any:
     """Dispatch on the class of the first argument, at compile time where the caller is compiled.
 
-    The decorated function's body is never run: it documents the contract. Of an ``optional`` one it
-    is what classes without such a method do. A function with a ``group`` can also be called of a
-    problem whose class is not known; all its parameters are then annotated.
+    The decorated function's body is never run: it documents the contract. A function with a
+    ``group`` can also be called of a problem whose class is not known; all its parameters are then
+    annotated.
     """
     if function is None:
-        return functools.partial(generic, group=group, optional=optional)
+        return functools.partial(generic, group=group)
     name = function.__name__
-    default = (function,) if optional else ()
 
     @functools.wraps(function)
     def dispatch(first, *rest):  # type: ignore[no-untyped-def]
-        return getattr(type(first), name, *default)(first, *rest)
+        return getattr(type(first), name)(first, *rest)
 
     if INTERPRETED:
         return dispatch
@@ -92,11 +93,11 @@ def generic(function: Callable | None = None, *, group: str = "", optional: bool
     @overload(dispatch, strict=False, jit_options=PLAIN_OPTIONS if PLAIN else HELPER)
     def choose(first, *rest):  # type: ignore[no-untyped-def]
         if hasattr(first, "instance_class"):
-            return getattr(first.instance_class, name, *default)
+            return getattr(first.instance_class, name)
         return None
 
     if group and not PLAIN:
-        ops.register(dispatch, function, group, function if optional else None)
+        ops.register(dispatch, function, group)
     return dispatch
 
 
@@ -109,3 +110,27 @@ def ready(function: Any, *arguments: Any) -> None:
     """Have machine code for a call with such arguments, without making it."""
     if not INTERPRETED:
         function.compile(tuple(map(numba.typeof, arguments)))
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """Kernels called from Python run as their source, with Python's errors and index checks.
+
+    In all threads: to others it makes no difference but of speed.
+    """
+    registry.CPUDispatcher.__call__ = lambda kernel, *given: kernel.py_func(*given)
+    try:
+        yield
+    finally:
+        del registry.CPUDispatcher.__call__
+
+
+def check_compiles(problem: Any) -> None:
+    """The error that kernels would raise if a field does not fit its annotation, or a function
+    cannot be compiled."""
+    if PLAIN or INTERPRETED:
+        return
+    for value in (problem, problem.new_work(), problem.new_delta()):
+        words_of(value)
+    written = set(dir(type(problem))) & set(ops.OPS)
+    ops.table_of(type(problem)).provide(written, "check_problem")

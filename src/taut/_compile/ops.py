@@ -30,8 +30,8 @@ MOST = 64  # functions in a table
 class Op:
     """A function that a problem provides: its place in the table and its types."""
 
-    def __init__(self, function: Callable, group: str, default: Callable | None):
-        self.name, self.group, self.default = function.__name__, group, default
+    def __init__(self, function: Callable, group: str):
+        self.name, self.group = function.__name__, group
         known = OPS.get(self.name)
         self.place: int = (
             known.place if known else len(OPS)
@@ -66,9 +66,9 @@ def _made_by(cls: type, parameter: str, op: str) -> Ref:
     return Ref(made)
 
 
-def register(dispatch: Callable, function: Callable, group: str, default: Callable | None) -> None:
+def register(dispatch: Callable, function: Callable, group: str) -> None:
     """Let compiled code call ``dispatch`` of a problem that it knows only by its table."""
-    op = OPS[function.__name__] = Op(function, group, default)
+    op = OPS[function.__name__] = Op(function, group)
     assert op.place < MOST
 
     class Call(AbstractTemplate):
@@ -123,7 +123,7 @@ class Table:
         """Have these functions ready; ``caller`` is who needs them."""
         for name in sorted(set(names) - self.ready):
             op = OPS[name]
-            if not hasattr(self.cls, name) and op.default is None:
+            if not hasattr(self.cls, name):
                 raise TypeError(
                     f"{self.cls.__name__} has no method {name}, which {caller} needs: write one "
                     f"(taut.problem.{name} says what it does), or use another solver"
@@ -135,11 +135,7 @@ class Table:
         with linking.compiling():
             if group in self.groups:  # by another thread
                 return
-            ops = [
-                op
-                for op in OPS.values()
-                if op.group == group and (op.default or hasattr(self.cls, op.name))
-            ]
+            ops = [op for op in OPS.values() if op.group == group and hasattr(self.cls, op.name)]
             where = f"{self.cls.__module__}.{self.cls.__qualname__} {group}"
             modules = {
                 self.cls.__module__,
@@ -155,7 +151,7 @@ class Table:
     def _compile(self, where: str, ops: list[Op]) -> tuple[bytes, dict[str, int]]:
         members = {}
         for op in ops:
-            method = getattr(self.cls, op.name, op.default)
+            method = getattr(self.cls, op.name)
             with linking.naming(method, f"{where.split()[0]}.{op.name}"):
                 members[op.name] = linking.translated(
                     linking.Helper(method), op.kinds_for(self.cls), op.result

@@ -16,7 +16,7 @@ import numpy as np
 
 from taut.labels import LabelCodec, object_array
 from taut.posterior import DECODINGS
-from taut.solvers.solution import HISTORY, Solution, Status, describe
+from taut.solvers.solution import HISTORY, Row, Solution, Status, describe
 from taut.structures.smoothed import SMALLEST
 
 MOST_LABELS = 10_000
@@ -26,10 +26,15 @@ MOST_HISTORY = 10_000  # rows; more would fill the header
 RETURNED = ("last", "average", "earlier", "path")
 FORMULATIONS = ("margin", "slack", "likelihood", "softmax margin")
 SLACK_PENALTIES = ("linear", "squared")
+SECONDS_IN = ("steps", "certificates", "scores", "checkpoints")
 NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
-# Chains are trained with an oracle: nothing of theirs is soft.
-NOT_PACKED = ("w", "state", "history", "status", "solver", "soft_gap", "violation")
-COLUMNS = tuple(name for name in HISTORY.names or () if name not in NOT_PACKED)
+# Chains are trained with an oracle: nothing of theirs is soft. How training went in detail is not
+# what a model is kept for.
+NOT_PACKED = (
+    "w", "state", "history", "status", "solver", "soft_gap", "violation", "iterate_primal",
+    "iterate_dual",
+)  # fmt: skip
+COLUMNS = tuple(name for name in Row._fields if name not in NOT_PACKED)
 
 
 # --- single values ------------------------------------------------------------------------------
@@ -184,8 +189,16 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         slack_penalty=text(packed.get("slack_penalty", "linear"), SLACK_PENALTIES),
         certifies=text(packed.get("certifies", "")),
         l1=number(packed.get("l1", 0.0)),
+        seconds_in=_seconds_in(packed.get("seconds_in", {})),
         **{name: number(packed[name]) for name in NUMBERS},  # type: ignore[arg-type]
     )
+
+
+def _seconds_in(packed: Any) -> dict[str, float]:
+    if not isinstance(packed, dict):
+        raise ValueError("where the seconds of its training went is not named")
+    known = {text(what, SECONDS_IN): number(spent) for what, spent in packed.items()}
+    return {what: known[what] for what in SECONDS_IN if what in known}  # a file sorts them
 
 
 def _history_row(row: Any) -> tuple[float, ...]:
@@ -195,4 +208,4 @@ def _history_row(row: Any) -> tuple[float, ...]:
         count(value) if name == "oracle_calls" else np.nan if value is None else number(value)
         for name, value in zip(COLUMNS, row, strict=True)
     ]
-    return *values, np.nan, np.nan
+    return *values, *[np.nan] * (len(Row._fields) - len(COLUMNS))

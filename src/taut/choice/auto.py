@@ -11,8 +11,10 @@ Otherwise block-coordinate Frank-Wolfe with gap sampling, which Osokin et al. re
 Accelerated corrective passes win wherever a visit to the remembered labellings is cheaper than the
 oracle: that holds for every compiled problem; for a Python model the oracle is timed on a few
 examples. Under counts only a general LP solver could be the oracle; training without inference is
-faster by far. The choice is recorded in ``Solution.solver``; to make a run independent of that
-timing, name the solver.
+faster by far.
+
+CRFs are trained by SDCA, or by L-BFGS where its steps would be short. The choice is recorded in
+``Solution.solver``; to make a run independent of the timing above, name the solver.
 """
 
 import time
@@ -20,13 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from taut.graph_training import AugmentedLagrangian, FactorSolver
+from taut.graph_training import AugmentedLagrangian
+from taut.problem.capability import CRF, Capability
 from taut.solvers.bcfw import BCFW, Direction
-from taut.solvers.decomposition import CuttingPlane, Decomposition, Simplicial
+from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.decomposition.decomposition import MOST_TOGETHER
+from taut.solvers.lbfgs import LBFGS
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order
+from taut.solvers.sdca import SDCA
+from taut.solvers.solver import Solver
 from taut.solvers.subgradient import Subgradient
+from taut.structures.smoothed import Smoothed
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
 CHEAP_ORACLE_SECONDS = 1e-4
@@ -34,6 +41,16 @@ CHEAP_ORACLE_SECONDS = 1e-4
 # share of a master problem: with so many numbers per example, for every example in it.
 FEW_WEIGHTS = 256
 LARGE_EXAMPLE = 0.25
+# Passes of SDCA grow with the pull of an example, C |features of a labelling|^2 / temperature, and
+# with that of all examples on a weight; those of L-BFGS hardly do. But its passes touch all weights
+# forty times, and weights that are many beside the feature values, as of words, belong to few
+# examples each, which SDCA fits in no time; only an l1 norm, which keeps weights from that, makes
+# it slow there. (Measured by benchmarks/crf_solvers.py; see docs/solvers.md.)
+WEIGHTS_PER_VALUE = 0.1
+HARD_PULL = 3_000.0
+HARD_PULL_L1 = 500.0  # every step of SDCA shrinks all these weights
+HARD_PULL_ON_WEIGHT = 1_000.0
+HARD_PULL_MANY_WEIGHTS_L1 = 100_000.0
 # A hundred dense planes of more weights would fill memory.
 LONG_PLANE = 300_000
 
@@ -43,7 +60,15 @@ def choose_solver(
     averaging: bool = False,
     rho: float | None = None,
     penalty: SlackPenalty = SlackPenalty.LINEAR,
-) -> BCFW | FactorSolver | Decomposition | Subgradient:
+    C: float | None = None,
+    l1: float = 0.0,
+) -> Solver:
+    """``C`` and ``l1`` are for CRFs; None if training is to go through many values of C."""
+    if problem.capabilities & CRF:
+        is_whole = Capability.SMOOTHED in problem.capabilities and problem.known is None
+        hard = is_whole and not averaging and C is not None and pulls_hard(problem, C, l1)
+        crf: Solver = SDCA() if is_whole and not hard else LBFGS()
+        return crf.with_options(averaging=averaging)
     if penalty is SlackPenalty.SQUARED:
         if averaging:
             raise ValueError(
@@ -51,12 +76,12 @@ def choose_solver(
                 "averages its iterates, or leave averaging out"
             )
         return choose_for_squares(problem)
-    if getattr(problem, "has_counts", False) and rho is not None:
+    if problem.has_counts and rho is not None:
         return AugmentedLagrangian(rho=rho)
     if problem.dim <= FEW_WEIGHTS and not averaging:
         if not problem.is_compiled and problem.n <= MOST_TOGETHER:
             return Simplicial(prune_after=None)  # what such an oracle finds is worth keeping
-        numbers = getattr(problem, "n_numbers", 0) / problem.n
+        numbers = problem.n_numbers / problem.n
         if numbers >= LARGE_EXAMPLE * min(problem.n, MOST_TOGETHER):
             return Simplicial()
     if problem.is_compiled or oracle_seconds(problem) > CHEAP_ORACLE_SECONDS:
@@ -64,7 +89,19 @@ def choose_solver(
     return BCFW(Order.GAP, Direction.PAIRWISE, averaging=averaging)
 
 
-def choose_for_squares(problem: Any) -> Decomposition | Subgradient:
+def pulls_hard(problem: Any, C: float, l1: float) -> bool:
+    """Whether L-BFGS trains a CRF in less time than SDCA, as far as can be known before."""
+    if not isinstance(problem, Smoothed) or problem.base.mean_norm is None:  # of one's own
+        return False
+    base = problem.base
+    pull = C * base.mean_norm / problem.temperature
+    if base.dim > max(FEW_WEIGHTS, WEIGHTS_PER_VALUE * base.n_numbers):
+        return l1 > 0 and pull > HARD_PULL_MANY_WEIGHTS_L1
+    on_weight = pull * base.n / base.dim
+    return pull > (HARD_PULL_L1 if l1 else HARD_PULL) or on_weight > HARD_PULL_ON_WEIGHT
+
+
+def choose_for_squares(problem: Any) -> Solver:
     """Squared slacks: cones for few weights, planes for more, steps where planes would be long."""
     if problem.dim <= FEW_WEIGHTS or not problem.is_compiled:
         return Simplicial()

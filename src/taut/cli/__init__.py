@@ -10,9 +10,11 @@ there at once.
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from taut.cli.parser import COMMANDS, parse
 
@@ -41,8 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A label that the terminal cannot show is no reason to fail.
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    options = parse(arguments)
+    warnings.showwarning = noted
     try:
+        options = parse(arguments)
         command = import_module(COMMANDS[options.command])
         code = command.run(options)
         sys.stdout.flush()
@@ -64,6 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         say(f"error: {explained(error)}")
         return WRONG_INPUT
+
+
+def noted(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning as a user of the command line can use it: without the line of code it came from."""
+    say(f"note: {message}")
 
 
 def say(text: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from taut.cli import Terminated, say
+from taut.cli.results import in_options
 
 # The path is scored at so many lambdas: more of them cost tagging, not training.
 N_LAMBDAS = 40
@@ -18,18 +19,16 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
     """Of equal scores, that of the strongest regularisation."""
     # With scikit-learn, whose import takes a second: not for those who give --C.
     from taut.path.regularization import new_path
-    from taut.path.task import Task
+    from taut.path.task import PathOptions, Task
     from taut.path.walk import PathStatus
 
     progress = False if options.quiet else None
-    task = Task(
-        problem, None, None, seed=options.seed, n_threads=options.threads, progress=progress
-    )
-    path = new_path(task, eps=EPS, floor=FLOOR, keep_weights=False)
+    task = Task(problem, seed=options.seed, n_threads=options.threads, progress=progress)
+    path = new_path(task, PathOptions(EPS, floor=FLOOR, keep_weights=False))
     path.extend(callback=lambda first: True)  # which says where to look
     if len(path):
         path.score_at(np.geomspace(path.lambdas[0], path.lam_min, N_LAMBDAS), validate)
-        path.extend(time_limit=options.time_limit)
+        path.extend(time_limit=options.time_limit, cpu_limit=options.cpu_limit)
     if path.status is PathStatus.INTERRUPTED:
         raise KeyboardInterrupt  # no model is better than one with a C from half a search
     if path.status is PathStatus.TERMINATED:
@@ -37,11 +36,12 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
     if not len(path) or np.all(np.isnan(path.scores)):
         raise ValueError("the search was stopped before any C was scored; give it time, or --C")
     C = path.best_C
+    assert path.status is not None
     stopped = path.end > path.lam_min
     if stopped and path.best_lambda == path.score_lambdas[~np.isnan(path.scores)].min():
         raise ValueError(
-            f"--time-limit ended the search for C at {C:.3g}, where scores on {options.dev} were "
-            "still rising; give it more time, or --C"
+            f"the search for C ended at {C:.3g}, where scores on {options.dev} were still rising: "
+            f"{in_options(path.status.value).partition(';')[0]}; give it more time, or --C"
         )
     if not options.quiet:
         until = f"; the search was stopped at lambda {path.end:.3g}" * stopped

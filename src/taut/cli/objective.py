@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from taut import defaults
-from taut.choice.named import named_crf_solver, named_solver
+from taut.chain.model import scaled_C
+from taut.choice.named import named_solver
 from taut.solvers import BCFW
 from taut.structures.pairwise import Pairwise
 from taut.structures.slack_rescaled import slack_rescaled
@@ -15,7 +16,7 @@ TEMPERATURE = 1.0  # at which a CRF's objective is its likelihood
 # Parameters that the estimators have by the names of their options.
 OF_BOTH = (
     "C", "features", "min_freq", "scheme", "scheme_in_training", "solver", "averaging", "tol",
-    "max_passes", "time_limit", "patience",
+    "max_passes", "time_limit", "cpu_limit", "patience",
 )  # fmt: skip
 OF_SVM = ("loss", "formulation", "slack_penalty")
 OF_CRF = ("l1",)
@@ -29,7 +30,7 @@ def objective_of(problem: Pairwise, options: Namespace) -> Any:
 
 
 def probabilities_of(options: Namespace) -> dict[str, Any]:
-    """What a CRF's model has and an SVM's has not."""
+    """What a CRF's model has and an SVM's does not."""
     if not options.crf:
         return {}
     return {"temperature": TEMPERATURE, "decoding": options.decoding}
@@ -42,12 +43,16 @@ def parameters_of(options: Namespace) -> dict[str, Any]:
 
 
 def solver_of(problem: Pairwise, objective: Any, options: Namespace) -> Any:
-    if options.crf:
-        solver: Any = named_crf_solver(options.solver, objective, options.averaging)
-    else:
-        solver = named_solver(
-            options.solver, problem, options.averaging, slack_penalty=options.slack_penalty
-        )
+    # With held-out text training ends early, and SDCA is the one with a good model early.
+    C = scaled_C(options.C, problem) if options.dev is None else None
+    solver = named_solver(
+        options.solver,
+        objective if options.crf else problem,
+        options.averaging,
+        slack_penalty=options.slack_penalty,
+        C=C,
+        l1=options.l1,
+    )
     often = solver.check_every <= defaults.CHECK_EVERY
     if options.dev is None or often or not isinstance(solver, BCFW):
         return solver

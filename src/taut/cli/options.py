@@ -1,4 +1,4 @@
-"""The options of each command. Imports nothing that takes time."""
+"""The options of each command. Imports what takes time, the solvers, when their names are shown."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -10,13 +10,20 @@ from taut.cli.values import above, at_least, picture, separator
 # Named here too, so that help need not import what they are names of; a test compares.
 FORMATS = ("columns", "attributes", "jsonl")
 ENCODINGS = ("utf-8", "latin-1")
-SOLVERS = (
-    "auto", "averaged", "fw", "bcfw", "bcpfw", "bcafw", "corrective",
-    "simplicial", "cutting-plane", "cutting-plane-one", "subgradient",
-)  # fmt: skip
-CRF_SOLVERS = ("auto", "sdca", "lbfgs")
 DECODINGS = ("viterbi", "posterior")
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
+
+
+class SolverNames:
+    """The names that ``--solver`` takes, listed when someone reads them."""
+
+    def __init__(self, crf: bool):
+        self.crf = crf
+
+    def __str__(self) -> str:
+        from taut.choice.registry import AUTO, solver_names, trains_crfs, trains_svms
+
+        return ", ".join([AUTO, *solver_names(trains_crfs if self.crf else trains_svms)])
 
 
 def add_train(train: ArgumentParser) -> None:
@@ -93,7 +100,13 @@ def add_train(train: ArgumentParser) -> None:
         help=f"or after so many passes over the data (default {defaults.MAX_PASSES:g}; of CRFs "
         f"{defaults.CRF_MAX_PASSES:g})",
     )
-    add("--time-limit", type=at_least(0.0), metavar="S", help="or after so many seconds")
+    add("--time-limit", type=at_least(0.0), metavar="SECONDS", help="or after so many seconds")
+    add(
+        "--cpu-limit",
+        type=at_least(0.0),
+        metavar="SECONDS",
+        help="or after so many of all cores together, which a busy machine does not shorten",
+    )
     add("--dev", metavar="FILE", help="held-out text: keep the weights with the best score on it")
     add(
         "--patience",
@@ -114,13 +127,13 @@ def add_train(train: ArgumentParser) -> None:
         help="of SVMs: what a slack costs; squared: the default solver is then auto, and --tol "
         f"should be smaller (default {defaults.SLACK_PENALTY})",
     )
-    add(
+    solver: Any = add(
         "--solver",
-        choices=tuple(dict.fromkeys((*SOLVERS, *CRF_SOLVERS))),
         metavar="NAME",
-        help=f"one of {', '.join(SOLVERS)} (default {defaults.SOLVER}); of CRFs one of "
-        f"{', '.join(CRF_SOLVERS)} (default {defaults.CRF_SOLVER})",
+        help=f"one of %(of_svms)s (default {defaults.SOLVER}); of CRFs one of %(of_crfs)s (default "
+        f"{defaults.CRF_SOLVER})",
     )
+    solver.of_svms, solver.of_crfs = SolverNames(crf=False), SolverNames(crf=True)
     add(
         "--averaging",
         action="store_true",

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from taut import __version__, defaults
 from taut.cli import examples
 from taut.cli.options import (
-    CRF_SOLVERS,
-    SOLVERS,
+    SolverNames,
     add_eval,
     add_inspect,
     add_tag,
@@ -107,12 +106,24 @@ def _wrong_for_the_model(train: argparse.Namespace) -> str:
     elif train.l1:
         return "--l1 is for CRFs; train one with --crf"
     elif train.decoding == "posterior":
-        return "--decoding posterior needs probabilities, which an SVM has not; train with --crf"
-    solvers, others = (CRF_SOLVERS, "an SVM") if train.crf else (SOLVERS, "a CRF (--crf)")
-    if train.solver is not None and train.solver not in solvers:
-        return f"--solver {train.solver} trains {others}; here use one of {', '.join(solvers)}"
-    if train.solver == "lbfgs" and train.averaging:
-        return "--averaging is for --solver sdca; lbfgs returns its best iterate"
+        return "--decoding posterior needs probabilities, which SVMs do not give; train with --crf"
+    return "" if train.solver in (None, "auto") else _wrong_solver(train)
+
+
+def _wrong_solver(train: argparse.Namespace) -> str:
+    """What is wrong with a solver that was named; it is imported here, a little before its use."""
+    from taut.choice.registry import registered_solver, trains_crfs, trains_svms, what_it_trains
+
+    try:
+        solver = registered_solver(train.solver)
+    except ValueError as error:
+        return f"--solver: {error}"
+    if solver is None or not (trains_crfs if train.crf else trains_svms)(solver):
+        what = "is not known" if solver is None else f"trains {what_it_trains(solver)}"
+        more = " (--crf)" * (solver is not None and trains_crfs(solver))
+        return f"--solver {train.solver} {what}{more}; here use one of {SolverNames(train.crf)}"
+    if train.averaging and not solver.can_average:
+        return f"--averaging: --solver {train.solver} returns {solver.returns}; leave it out"
     return ""
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from taut.chain.chain_posterior import log_likelihoods
 from taut.chain.model import ChainModel, Stacked
-from taut.chain.posterior import log_likelihoods
 
 
 def check_probabilities(model: ChainModel, option: str, path: str) -> None:

@@ -90,13 +90,15 @@ def history(solution: Solution) -> list[dict[str, Any]]:
 
 # What a solution advises in Python's terms, and what it is here.
 REMEDIES = {
-    "raise max_passes or time_limit, lower rho or C, or use another solver": (
-        "raise --max-passes or --time-limit, lower --C, or use another --solver"
+    "raise max_passes or the time limit, lower rho or C, or use another solver": (
+        "raise --max-passes or the time limit, lower --C, or use another --solver"
     ),
     "stopped at max_passes": "stopped at --max-passes",
     "stopped at time_limit": "stopped at --time-limit",
+    "stopped at cpu_limit": "stopped at --cpu-limit",
     "raise max_passes, raise tol, or lower C": "raise --max-passes or --tol, or lower --C",
     "raise time_limit, raise tol, or lower C": "raise --time-limit or --tol, or lower --C",
+    "raise cpu_limit, raise tol, or lower C": "raise --cpu-limit or --tol, or lower --C",
     "fit again with warm_start (or resume from a checkpoint) to go on": (
         "a run with --checkpoint goes on with --resume"
     ),
@@ -117,6 +119,8 @@ def note(solution: Solution, options: Namespace) -> str:
         return f"stopped after --max-passes {options.max_passes:g} ({reached}); the model is saved"
     if solution.status is Status.TIME_LIMIT:
         return f"stopped after --time-limit {options.time_limit:g} ({reached}); the model is saved"
+    if solution.status is Status.CPU_LIMIT:
+        return f"stopped after --cpu-limit {options.cpu_limit:g} ({reached}); the model is saved"
     if solution.status.is_interruption:
         return f"{solution.status.name.lower()} ({reached}); the best model so far is saved"
     return ""

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from taut.chain.chain_posterior import n_best_labellings, node_marginals
 from taut.chain.file import load_chain
 from taut.chain.model import ChainModel, Stacked
-from taut.chain.posterior import n_best_labellings, node_marginals
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import Layout, check_width, layout_of, name_of, wants_columns
 from taut.cli.probabilities import check_probabilities, decoded_by

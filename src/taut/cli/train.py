@@ -28,7 +28,7 @@ from taut.cli.data import (
     name_of,
     read_labelled,
 )
-from taut.cli.memory import check_labels_fit
+from taut.cli.labels_fit import check_labels_fit
 from taut.cli.objective import objective_of, parameters_of, probabilities_of, solver_of
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
@@ -99,6 +99,8 @@ def _check_files(options: Namespace) -> None:
     check_writable(options.output)
     if options.checkpoint is not None:
         check_writable(options.checkpoint)
+        if os.path.realpath(options.checkpoint) == os.path.realpath(options.output):
+            raise ValueError(f"{options.output!r} cannot be the model and its checkpoint; name two")
     check_picture(options.plot)
     for path in (options.file, options.dev):
         if path not in (None, "-") and os.path.isfile(path):
@@ -210,6 +212,7 @@ def _solve(
         tol=options.tol,
         max_passes=options.max_passes,
         time_limit=options.time_limit,
+        cpu_limit=options.cpu_limit,
         # What scikit-learn makes of an estimator's random_state: both find the same weights.
         seed=int(np.random.RandomState(options.seed).randint(2**31 - 1)),
         n_threads=options.threads,

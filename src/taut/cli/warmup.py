@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from taut._compile import cache, places
-from taut.choice.named import CRF_SOLVERS, FACTOR_SOLVERS, SOLVERS
+from taut.choice.registry import (
+    solver_names,
+    trains_crfs,
+    trains_svms,
+    trains_without_inference,
+)
 from taut.cli import INTERRUPTED, TERMINATED, Terminated, main
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
@@ -98,14 +103,14 @@ def _fit_everything() -> None:
     ring = np.concatenate([path, [[3, 0]]])
     rings, paths = [(rows, ring)] * 2, [(rows, path)] * 2
     two, sets = [0, 1, 1, 0], np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
-    for solver in SOLVERS:
+    for solver in solver_names(trains_svms):
         taut.ChainSVM(solver=solver, **few).fit(chains, labels)
-    for solver in CRF_SOLVERS:
+    for solver in solver_names(trains_crfs):
         crf = taut.ChainCRF(solver=solver, **few).fit(chains, labels)
         crf.predict_proba(chains)
         crf.predict_nbest(chains, 2)
         crf.sample(chains, random_state=0)
-    for solver in FACTOR_SOLVERS:
+    for solver in solver_names(trains_without_inference):
         taut.GraphSVM(solver=solver, **few).fit(rings, [numbers] * 2)
     for inference in METHODS:
         binary = taut.GraphSVM(pairwise="potts", attractive=True, inference=inference, **few)

@@ -1,10 +1,10 @@
-"""What people touch: estimators with scikit-learn's manners."""
+"""What people touch: estimators with scikit-learn's conventions."""
 
 import os
 
 from taut.chain.file import load_chain
-from taut.estimators.chain import ChainSVM
 from taut.estimators.chain_crf import ChainCRF
+from taut.estimators.chain_svm import ChainSVM
 from taut.estimators.cv import (
     ChainCRFCV,
     ChainSVMCV,
@@ -13,12 +13,12 @@ from taut.estimators.cv import (
     MultilabelSVMCV,
     StructuredSVMCV,
 )
-from taut.estimators.graph import GraphSVM
 from taut.estimators.graph_crf import GraphCRF
-from taut.estimators.multiclass import MulticlassSVM
-from taut.estimators.multilabel import MultilabelSVM
-from taut.estimators.pose import PoseSVM
-from taut.estimators.structured import StructuredSVM
+from taut.estimators.graph_svm import GraphSVM
+from taut.estimators.multiclass_svm import MulticlassSVM
+from taut.estimators.multilabel_svm import MultilabelSVM
+from taut.estimators.pose_svm import PoseSVM
+from taut.estimators.structured_svm import StructuredSVM
 from taut.estimators.tree_crf import TreeCRF
 
 __all__ = [

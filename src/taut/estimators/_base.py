@@ -5,7 +5,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from taut.choice.named import is_without_inference, named_solver
-from taut.graph_training import FactorSolver
-from taut.python_problem import PythonProblem
-from taut.solvers import Solution, Status, solve
+from taut.prepared import Prepared
+from taut.problem.python_problem import PythonProblem
+from taut.solvers import Solution, Status
 from taut.solvers.checks import is_number
 from taut.solvers.sdca import SDCA
 from taut.solvers.seeds import seed_of
@@ -26,6 +26,7 @@ FORMULATIONS = ("margin", "slack")
 UNFINISHED = (
     Status.MAX_PASSES,
     Status.TIME_LIMIT,
+    Status.CPU_LIMIT,
     Status.INTERRUPTED,
     Status.TERMINATED,
     Status.WORSE_THAN_ZERO,
@@ -37,21 +38,12 @@ WEIGHTS_ONLY = (
 )
 
 
-class Prepared(NamedTuple):
-    """A problem, and how to become the model that a solution of it describes."""
-
-    problem: Any  # as the formulation wants it
-    C: float  # the estimator's own, "scale" resolved
-    # Sets every attribute of a fitted model; may be called again, for other solutions.
-    complete: Callable[[Solution], None]
-    earlier: Solution | None = None  # from which a warm start goes on
-
-
 class StructuredEstimator(BaseEstimator, ABC):
     """Training of a problem; subclasses say what the problem is.
 
-    Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, bounds,
-    callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state, verbose.
+    Every subclass stores at least C, solver, averaging, tol, max_passes, time_limit, cpu_limit,
+    bounds, callback, warm_start, checkpoint, checkpoint_seconds, resume, n_jobs, random_state,
+    verbose.
     Those that offer them also store formulation, slack_penalty and l1.
     """
 
@@ -60,41 +52,60 @@ class StructuredEstimator(BaseEstimator, ABC):
     l1 = 0.0
 
     @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
-        """Check the data and state their problem; the estimator stays as it is."""
+    def prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
+        """All that ``fit`` would train with; nothing is trained, the estimator stays as it is.
 
-    def _fit(self, prepared: Prepared, **validation: Any) -> Self:
+        The data are checked. ``taut.solve(prepared.problem, prepared.solver, **prepared.options)``
+        is what ``fit`` does with the answer, a :class:`taut.prepared.Prepared`, and
+        ``prepared.complete(solution)`` makes this estimator the fitted model of a solution.
+        """
+
+    def _fit(self, prepared: Prepared) -> Self:
         """Train, and only then become the model: a fit that fails leaves it as it was."""
-        prepared.complete(self._train(prepared, **validation))
+        prepared.complete(prepared.solve())
         # Last, because a warning may be an error, and the model must be whole by then.
         self._warn_if_unfinished()
         return self
 
-    def _train(self, prepared: Prepared, **validation: Any) -> Solution:
-        problem, earlier = prepared.problem, prepared.earlier
-        return solve(
-            problem,
-            self._chosen_solver(problem, earlier),
-            C=prepared.C,
-            slack_penalty=self.slack_penalty,
-            l1=self.l1,
-            bounds=self.bounds,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            time_limit=self.time_limit,
-            callback=self.callback,
-            warm_start=earlier,
-            keep="primal" if self.warm_start == "primal" else "dual",
-            seed=seed_of(
-                check_random_state(self.random_state).randint(2**31 - 1), self.random_state
-            ),
-            n_threads=self._n_threads(),
-            checkpoint=self.checkpoint,
-            checkpoint_seconds=self.checkpoint_seconds,
-            resume=self.resume,
-            progress=bool(self.verbose) if self.verbose is not None else None,
-            **validation,
+    def _prepared(
+        self,
+        problem: Any,
+        complete: Callable[[Solution], None],
+        earlier: Solution | None,
+        **options: Any,
+    ) -> Prepared:
+        """A problem as ``prepare`` returns it; a warm start goes on from the ``earlier`` solution.
+
+        ``complete`` sets every attribute of a fitted model; ``options`` come before the
+        estimator's own.
+        """
+        drawn = check_random_state(self.random_state).randint(2**31 - 1)
+        own = {
+            "C": self.C,
+            "slack_penalty": self.slack_penalty,
+            "l1": self.l1,
+            "bounds": self.bounds,
+            "tol": self.tol,
+            "max_passes": self.max_passes,
+            "time_limit": self.time_limit,
+            "cpu_limit": self.cpu_limit,
+            "callback": self.callback,
+            "warm_start": earlier,
+            "keep": "primal" if self.warm_start == "primal" else "dual",
+            "seed": seed_of(drawn, self.random_state),
+            "n_threads": self._n_threads(),
+            "checkpoint": self.checkpoint,
+            "checkpoint_seconds": self.checkpoint_seconds,
+            "resume": self.resume,
+            "progress": bool(self.verbose) if self.verbose is not None else None,
+        }
+        return Prepared(
+            problem, complete, own | options, self.solver, self._chosen_solver, self._no_path()
         )
+
+    def _no_path(self) -> str:
+        """Why a regularisation path cannot be followed; empty if it can."""
+        return ""
 
     def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
         solver = named_solver(
@@ -110,8 +121,8 @@ class StructuredEstimator(BaseEstimator, ABC):
 
     def _goes_on(self, solver: Any, earlier: Solution) -> bool:
         """Whether both solvers or neither use inference, for the same slacks."""
-        without = isinstance(solver, FactorSolver) == isinstance(earlier.solver, FactorSolver)
-        return without and earlier.slack_penalty == self.slack_penalty
+        same_slacks = earlier.slack_penalty == self.slack_penalty
+        return same_slacks and solver.needs == earlier.solver.needs
 
     def _checked_formulation(self) -> str:
         if self.formulation not in FORMULATIONS:
@@ -146,7 +157,7 @@ class StructuredEstimator(BaseEstimator, ABC):
         if solution.status in UNFINISHED:
             soft = not getattr(solution.solver, "closes_bracket", True)
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
-            hint = ", or try another rho" * isinstance(solution.solver, FactorSolver)
+            hint = ", or try another rho" * is_without_inference(solution.solver)
             hint += ', or use solver="lbfgs"' * isinstance(solution.solver, SDCA)
             warnings.warn(
                 f"{type(self).__name__}: {solution.status.value}{hint} (relative "

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from taut import defaults
 from taut.chain.file import load_chain, save_chain
 from taut.chain.model import ChainModel, Stacked, allowed_steps, scaled_C
-from taut.estimators._base import WEIGHTS_ONLY, Prepared, StructuredEstimator
+from taut.estimators._base import WEIGHTS_ONLY, StructuredEstimator
 from taut.estimators._chain_files import options_to_load, options_to_save
 from taut.estimators._named_weights import NamedWeights
 from taut.estimators._text import forced_numbers, is_empty, read_like, read_to_learn
 from taut.labels import LabelCodec, check_labels
 from taut.losses import checked_weights, cost_matrix
+from taut.prepared import Prepared
 from taut.solvers import Solution
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import InvalidTruth
@@ -60,23 +60,36 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         With held-out ``X_val, y_val`` every certificate comes with a score there; the weights with
         the best one are kept, and training stops when ``patience`` certificates brought no better.
         """
-        if (X_val is None) != (y_val is None):
-            raise ValueError("held-out data are X_val and y_val; one of them was given, not both")
-        prepared, validation = self._prepare_scored(X, y, sample_weight)
-        score = None if X_val is None else validation(X_val, y_val)
-        return self._fit(prepared, validate=score, patience=self._checks(prepared))
+        return self._fit(self.prepare(X, y, sample_weight, X_val=X_val, y_val=y_val))
 
     def _checks(self, prepared: Prepared) -> int:
         """How many certificates without a better score end the training."""
         return self.patience
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Prepared:
-        return self._prepare_scored(X, y, sample_weight)[0]
+    def prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Prepared:
+        if (X_val is None) != (y_val is None):
+            raise ValueError("held-out data are X_val and y_val; one of them was given, not both")
+        held_out = None if X_val is None else (X_val, y_val)
+        return self._stated(X, y, sample_weight, held_out=held_out)
 
-    def _prepare_scored(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any = None
-    ) -> tuple[Prepared, Callable[[Any, Any], Score]]:
-        """The problem, and what makes a score of held-out data; ``classes`` may exceed y's."""
+    def _stated(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        *,
+        classes: Any = None,
+        held_out: tuple[Any, Any] | None = None,
+    ) -> Prepared:
+        """The problem of these sequences; ``classes`` may exceed y's."""
         earlier = self._earlier()
         stacked, encoder = read_to_learn(X, self.template, self.min_freq)
         check_labels(y, stacked.lengths)
@@ -95,9 +108,12 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         def complete(solution: Solution) -> None:
             self._become(problem if known is None else None, model(solution), n_features)
 
-        formulated = self._objective(problem, codec, known)
-        prepared = Prepared(formulated, scaled_C(self.C, problem), complete, earlier)
-        return prepared, partial(self._validation, model(None), n_features)
+        formulated, C = self._objective(problem, codec, known), scaled_C(self.C, problem)
+        prepared = self._prepared(formulated, complete, earlier, C=C, patience=self.patience)
+        if held_out is None:
+            return prepared
+        score = self._validation(model(None), n_features, *held_out)
+        return prepared.changed(validate=score, patience=self._checks(prepared))
 
     def _read_labels(
         self, y: Any, classes: Any = None
@@ -151,8 +167,8 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         if hasattr(self, "solution_"):
             prepared = self._prepare_more(X, y, sample_weight)
         else:
-            prepared, _ = self._prepare_scored(X, y, sample_weight, classes)
-        return self._fit(prepared, patience=self.patience)
+            prepared = self._stated(X, y, sample_weight, classes=classes)
+        return self._fit(prepared)
 
     def _prepare_more(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Prepared:
         """The problem of all sequences so far and of these."""
@@ -173,7 +189,8 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         def complete(solution: Solution) -> None:
             self._become(problem, replace(model, solution=solution), self.n_features_in_)
 
-        return Prepared(self._objective(problem, model.labels, None), C, complete, earlier)
+        formulated = self._objective(problem, model.labels, None)
+        return self._prepared(formulated, complete, earlier, C=C, patience=self.patience)
 
     def _check_complete(self, y: Any) -> None:
         """Whether there are labels to add to those learnt from."""

@@ -10,12 +10,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
-from taut.estimators._base import Prepared, StructuredEstimator
+from taut.estimators._base import StructuredEstimator
 from taut.estimators._missing import is_labelled
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, place_of, stack_graphs, without_nodes
 from taut.labels import check_labels
 from taut.losses import checked_weights
+from taut.prepared import Prepared
 from taut.solvers import Solution
 from taut.structures.graphs import GraphModel, GraphProblem, graph_problem
 
@@ -50,11 +51,9 @@ class GraphEstimator(StructuredEstimator):
     def fit(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on graphs, each a tuple (node_features, edges[, edge_features]) or a
         :class:`taut.Graph`, and a list of labels for the nodes of each."""
-        return self._fit(self._prepare(graphs, labels, sample_weight))
+        return self._fit(self.prepare(graphs, labels, sample_weight))
 
-    def _prepare(
-        self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
-    ) -> Prepared:
+    def prepare(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Prepared:
         return self._stated(stack_graphs(graphs), labels, sample_weight)
 
     def _stated(
@@ -71,12 +70,7 @@ class GraphEstimator(StructuredEstimator):
         earlier = self._earlier()
         check_labels(labels, stacked.lengths, "graphs", "labels", "graphs")
         weights = checked_weights(sample_weight, len(stacked.lengths))
-        known = is_labelled(labels, self.missing_label)
-        if not known.any():
-            raise ValueError(
-                f"no node has a label: None and missing_label={self.missing_label!r} mean that "
-                "there is none"
-            )
+        known = self._known(labels)
         if crf is None:
             stacked, left = without_nodes(stacked, known)
             weights = None if weights is None else weights[left]
@@ -121,7 +115,17 @@ class GraphEstimator(StructuredEstimator):
             )
 
         posed = self._formulated(problem) if crf is None else crf(problem, labelled)
-        return Prepared(posed, self.C, complete, earlier)
+        return self._prepared(posed, complete, earlier)
+
+    def _known(self, labels: Any) -> np.ndarray:
+        """Which nodes have a label."""
+        known = is_labelled(labels, self.missing_label)
+        if not known.any():
+            raise ValueError(
+                f"no node has a label: None and missing_label={self.missing_label!r} mean that "
+                "there is none"
+            )
+        return known
 
     def _model_of(self, stacked: StackedGraphs, node_labels: NodeLabels) -> GraphModel:
         joins = _joins(stacked)

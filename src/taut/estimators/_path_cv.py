@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from taut.estimators._search import FLOOR, fold_scores
+from taut.estimators._search import FLOOR, fold_scores, folds_of
+from taut.estimators._search_files import SearchFiles
 from taut.path.regularization import new_path
-from taut.path.result import check_limits
-from taut.path.task import Task
+from taut.path.task import PathOptions, Task, check_path_limits
+from taut.prepared import Prepared
 from taut.solvers.checks import is_number
 
 # The search decides about C, and has no use for what concerns a single run.
 NOT_PARAMETERS = (
-    "C", "warm_start", "callback", "checkpoint", "checkpoint_seconds", "resume", "patience"
+    "C", "warm_start", "callback", "patience"
 )  # fmt: skip
+OWN = (*NOT_PARAMETERS, "checkpoint", "resume")  # what the search does not pass on
 SEARCH: dict[str, Any] = {
     "cv": 5,
     "scoring": None,
@@ -41,9 +43,6 @@ class PathCV:
     )
     warm_start: Any = False
     callback: Any = None
-    checkpoint: Any = None
-    checkpoint_seconds: Any = 60.0
-    resume: Any = False
     patience: Any = 3
     _base: Any
 
@@ -73,6 +72,11 @@ class PathCV:
         __init__.__signature__ = inspect.Signature([myself, *own])  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign]
 
+    def _prepared(self, *args: Any, **options: Any) -> Prepared:
+        """Checkpoints are of the search, and ``fit`` says which is that of its training."""
+        saving = {"checkpoint": None, "resume": False}
+        return super()._prepared(*args, **saving | options)  # type: ignore[misc]
+
     def fit(
         self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None
     ) -> Any:
@@ -80,29 +84,36 @@ class PathCV:
 
         ``groups`` are for splitters that keep some examples together, such as GroupKFold.
         """
-        check_limits(self.max_passes, self.time_limit)
+        check_path_limits(self.max_passes, self.time_limit, self.cpu_limit)
         if not (is_number(self.tol) and self.tol >= 0):
             raise ValueError(f"tol={self.tol!r}; it must be a number, not negative")
         if not (isinstance(self.n_lambdas, int | np.integer) and self.n_lambdas >= 2):
             raise ValueError(f"n_lambdas={self.n_lambdas!r}; a whole number of at least 2")
         model = self._base(
-            **{name: getattr(self, name) for name in _parameters(self._base) if name != "C"}
+            **{name: getattr(self, name) for name in _parameters(self._base) if name not in OWN}
         )
-        task = Task(model, X, y, sample_weight, n_threads=self._n_threads(), progress=self.verbose)
-        how: dict[str, Any] = {"eps": self.eps, "floor": FLOOR, "max_passes": self.max_passes}
-        whole = new_path(task, lam_min=self.lam_min, **how)
+        task = Task(model, (X, y, sample_weight))  # which checks the data
+        folds = folds_of(model, self.cv, X, y, groups)
+        files = SearchFiles(self, folds, task.problem.fingerprint())
+        whole = new_path(
+            task, PathOptions(self.eps, self.lam_min, floor=FLOOR, max_passes=self.max_passes)
+        )
         whole.extend(callback=lambda first: True)  # which says where to look
         if len(whole) == 0:
             raise ValueError(f"the path of all the data has no beginning: {whole}")
-        found = fold_scores(model, (X, y, sample_weight, groups), whole, self)
+        found = fold_scores(model, (X, y, sample_weight), folds, whole, self, files)
         lam = float(found.lambdas[found.best])
+        # What follows something that was stopped is not kept: resumed, it would begin elsewhere.
+        if found.is_complete:
+            files.keep(whole, "path")
         if whole.end > lam:
-            whole.extend(lam, time_limit=self.time_limit)
-        prepared = self._prepare(X, y, sample_weight)
+            whole.extend(lam, time_limit=self.time_limit, cpu_limit=self.cpu_limit)
+        saving = files.of_training() if found.is_complete and whole.end <= lam else {}
+        prepared = self.prepare(X, y, sample_weight)
         # A Python model's labels are known to the problem that met them, and to no other.
         earlier = whole.last() if task.problem.is_compiled else None
         C = 1.0 / (lam * whole.n_examples)
-        solution = self._train(prepared._replace(C=C, earlier=earlier))
+        solution = prepared.changed(C=C, warm_start=earlier, **saving).solve()
         prepared.complete(solution)
         self.lam_, self.C_ = lam, solution.C
         self.lambdas_, self.scores_ = found.lambdas, found.scores

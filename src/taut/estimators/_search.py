@@ -1,5 +1,7 @@
 """Cross-validation along regularisation paths: one path for each fold, scored as it is computed."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,12 +10,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from taut.path.progress import FoldsProgress
+from taut.estimators._search_files import Folds, SearchFiles, of_fold
 from taut.path.regularization import new_path
 from taut.path.result import RegularizationPath
-from taut.path.task import Task
+from taut.path.task import PathOptions, Task
 from taut.solvers.interrupt import deferred_interrupt
 from taut.solvers.one_blas_thread import one_blas_thread
+from taut.solvers.progress import Progress
+from taut.solvers.watch import Watch
 from taut.text import Columns
 
 # Where the training loss is small, weights within eps of the objective at w = 0 could be any: the
@@ -48,9 +52,9 @@ class Found:
         """Why a better C may have been missed; nothing if none was."""
         if not self.is_complete:
             return (
-                "the search was stopped before the end of every fold's path (by time_limit, Ctrl-C "
-                f"or max_passes); C was chosen from {self.n_folds} of {self.scores.shape[1]} folds "
-                f"and lambdas down to {self.end:.3g}"
+                "the search was stopped before the end of every fold's path (by time_limit, "
+                "cpu_limit, Ctrl-C or max_passes); C was chosen from "
+                f"{self.n_folds} of {self.scores.shape[1]} folds and lambdas down to {self.end:.3g}"
                 + ", where scores were still rising; give it more time"
                 * self._is_last(self.best)
             )
@@ -64,56 +68,90 @@ class Found:
         return ""
 
 
+class FoldsProgress(Progress):
+    """One line for the paths of all folds."""
+
+    def __init__(self, wanted: bool | None, n_folds: int):
+        super().__init__(wanted)
+        self.begun = time.perf_counter()
+        self.shares = [0.0] * n_folds  # how much of each fold's path is there
+
+    def line(self, text: Callable[[], str]) -> None:
+        """What a fold has to say of itself is left out."""
+        super().line(self._of_all)
+
+    def _of_all(self) -> str:
+        done, n_folds = float(np.mean(self.shares)), len(self.shares)
+        spent = time.perf_counter() - self.begun
+        left = f", at least {spent / done - spent:.0f} s left" if done > 0 else ""
+        return (
+            f"cross-validation: {100 * done:.0f} % of all folds' paths, {self.shares.count(1.0)} "
+            f"of {n_folds} folds finished  {spent:.0f} s{left}"
+        )
+
+
+def folds_of(model: Any, cv: Any, X: Any, y: Any, groups: Any) -> Folds:
+    folds = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y, groups))
+    if not folds:
+        raise ValueError(f"cv={cv!r} makes no folds")
+    return folds
+
+
 def fold_scores(
     model: Any,
-    data: tuple[Any, Any, Any, Any],
+    data: tuple[Any, Any, Any],
+    folds: Folds,
     whole: RegularizationPath,
     search: Any,
+    files: SearchFiles,
 ) -> Found:
     """Scores on held-out folds at lambdas from the first of the whole data's path to its last.
 
-    ``model`` is what is trained, on ``data`` X, y, sample weights and groups; ``search`` has the
-    options of the search.
+    ``model`` is what is trained, on ``data`` X, y and sample weights; ``search`` has the options of
+    the search.
     """
-    X, y, sample_weight, groups = data
+    X, y, sample_weight = data
+    n_threads = model._n_threads()
     model = clone(model).set_params(n_jobs=1)  # the folds share the cores among them
     lambdas = np.geomspace(whole.lambdas[0], min(whole.lam_min, whole.lambdas[0]), search.n_lambdas)
-    folds = list(check_cv(search.cv, y, classifier=is_classifier(model)).split(X, y, groups))
-    if not folds:
-        raise ValueError(f"cv={search.cv!r} makes no folds")
     shown = FoldsProgress(search.verbose, len(folds))
-    workers = min(search._n_threads(), len(folds))
+    workers = min(n_threads, len(folds))
     share = None if search.time_limit is None else search.time_limit * workers / len(folds)
+    # Folds that run at the same time share the process and its clock: each has that of its thread.
+    cpu_share = None if search.cpu_limit is None else search.cpu_limit / len(folds)
+    options = PathOptions(
+        search.eps,
+        float(lambdas[-1]),
+        floor=FLOOR,
+        max_passes=search.max_passes,
+        keep_weights=False,
+    )
     # Here and not in the folds' threads only: OpenBLAS gets its threads back where they were taken.
     with one_blas_thread(), deferred_interrupt() as interrupt:
 
         def scores_of(k: int, train: np.ndarray, test: np.ndarray) -> np.ndarray:
             weights = None if sample_weight is None else np.asarray(sample_weight)[train]
             try:
-                task = Task(
-                    model, take(X, train), take(y, train), weights, n_threads=1, progress=False
-                )
+                task = Task(model, (take(X, train), take(y, train), weights), progress=False)
             except ValueError as error:
                 raise ValueError(f"without fold {k} of {len(folds)}: {error}") from error
             held_out = take(X, test), take(y, test)
-            path = new_path(
-                task,
-                eps=search.eps,
-                floor=FLOOR,
-                lam_min=float(lambdas[-1]),
-                validation=task.validation(held_out, search.scoring, lambdas),
-                keep_weights=False,
-                max_passes=search.max_passes,
+            path = new_path(task, options, task.validation(held_out, search.scoring, lambdas))
+            files.keep(path, of_fold(k))
+            shown.shares[k] = path.share_done
+
+            def note(_: np.record) -> None:
+                shown.shares[k] = path.share_done
+
+            watch = Watch(
+                shown, share, cpu_share, note, path.checkpoint, interrupt, time.thread_time
             )
-            path._show(shown.fold(k))
-            path.extend(time_limit=share, interrupt=interrupt)
-            return path.scores
+            return path.go_on(watch).scores
 
         # Threads: the kernels let go of Python's lock, and the data need no copies.
         jobs = Parallel(n_jobs=workers, require="sharedmem")(
             delayed(scores_of)(k, train, test) for k, (train, test) in enumerate(folds)
         )
-    shown.close()
     return Found(lambdas, np.stack(jobs, axis=1), search.one_standard_error)
 
 

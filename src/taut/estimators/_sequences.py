@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut._sparse import check_sound, sound_csr
+from taut.arrays.sequences import Sequences
+from taut.arrays.sound_sparse import check_sound, sound_csr
 from taut.chain.model import Stacked
-from taut.sequences import Sequences
 
 EXPECTED = "a matrix of numbers with one row per position is expected"
 

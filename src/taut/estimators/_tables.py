@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from taut._sparse import sound_csr
+from taut.arrays.sound_sparse import sound_csr
 
 
 def checked_table(estimator: Any, X: Any, y: Any = "no_validation") -> tuple[Any, Callable]:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut.arrays.sequences import Sequences
 from taut.chain.model import Encoder, Stacked
 from taut.estimators._sequences import stack
 from taut.labels import LabelCodec
-from taut.sequences import Sequences
 from taut.text.attributes import AttributeEncoder, Attributes
 from taut.text.columns import Columns
 from taut.text.dicts import attributes_of, holds_attributes

@@ -12,21 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from taut import defaults
-from taut.chain.model import Stacked, allowed_steps, scaled_C
-from taut.chain.posterior import (
+from taut.chain.chain_posterior import (
     log_likelihoods,
     n_best_labellings,
     node_marginals,
     sampled_labellings,
 )
-from taut.choice.named import named_crf_solver
+from taut.chain.model import Stacked, allowed_steps, scaled_C
+from taut.choice.named import named_solver
 from taut.decode import decode
-from taut.estimators._base import Prepared
 from taut.estimators._chain import ChainEstimator, as_labels
 from taut.estimators._crf_options import check_crf_options
 from taut.estimators._missing import is_labelled, known_parts, numbered
 from taut.estimators._text import is_empty
 from taut.labels import LabelCodec, check_labels
+from taut.prepared import Prepared
 from taut.solvers import LBFGS, SDCA, Solution
 from taut.solvers.checks import is_count, is_number
 from taut.structures.constraints import ImpossibleConstraint
@@ -34,10 +34,6 @@ from taut.structures.pairwise import Pairwise
 from taut.structures.partly_labelled import partly_labelled
 from taut.structures.smoothed import smoothed
 from taut.text.schemes import Scheme
-
-# C |features of a labelling|^2 / temperature. Passes to a relative gap of 1e-3, SDCA and L-BFGS:
-# OCR letters 26 and 68 at 500, 128 and 155 at 5,000; 20 sequences of 2,000 steps 470 and 13.
-HARD_PULL = 5000.0
 
 
 class ChainCRF(ChainEstimator):
@@ -127,6 +123,7 @@ class ChainCRF(ChainEstimator):
         tol: float = 1e-5,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        cpu_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
         patience: int = 3,
@@ -158,6 +155,7 @@ class ChainCRF(ChainEstimator):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.cpu_limit = cpu_limit
         self.bounds = bounds
         self.callback = callback
         self.patience = patience
@@ -210,29 +208,26 @@ class ChainCRF(ChainEstimator):
 
     def _checks(self, prepared: Prepared) -> int:
         """L-BFGS certifies every pass, SDCA every fifth."""
-        solver = self._chosen_solver(prepared.problem, prepared.earlier)
-        often = isinstance(solver, LBFGS) and is_count(self.patience)
+        often = isinstance(prepared.solver, LBFGS) and is_count(self.patience)
         return SDCA.refresh * self.patience if often else self.patience  # type: ignore[operator]
 
     def _prediction_options(self) -> dict[str, Any]:
         return {"temperature": float(self.temperature), "decoding": self.decoding}
 
     def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
-        if earlier is None or self.solver != "auto" or problem.is_partial:
-            return named_crf_solver(self._solver_for(problem), problem, self.averaging)
+        if earlier is None or self.solver != "auto" or problem.known is not None:
+            C = None if problem.known is not None else scaled_C(self.C, problem.base)
+            C = C if is_number(C) else None  # training will say what is wrong with it
+            return named_solver(self.solver, problem, self.averaging, C=C, l1=self.l1)
         if isinstance(earlier.solver, SDCA):  # a run goes on with the solver it began with
             return replace(earlier.solver, averaging=self.averaging)
-        return named_crf_solver(earlier.solver, problem, self.averaging)
-
-    def _solver_for(self, problem: Any) -> Any:
-        """Few large steps of L-BFGS, where single examples pull so hard that SDCA's are short."""
-        if self.solver != "auto" or problem.is_partial or self.averaging:
-            return self.solver
-        C = scaled_C(self.C, problem.base)
-        if not is_number(C):
-            return "sdca"  # which will say what is wrong with it
-        pull = C * problem.base.mean_norm / problem.temperature
-        return "lbfgs" if pull > HARD_PULL else "sdca"
+        # But only SDCA can average, and it starts from its own dual points.
+        if self.averaging:
+            raise ValueError(
+                "averaging=True: the earlier fit was by L-BFGS, which has none and leaves no dual "
+                'point for SDCA; start cold (warm_start=False) with solver="sdca"'
+            )
+        return named_solver(earlier.solver, problem)
 
     # --- probabilities -------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from taut.estimators._path_cv import PathCV
-from taut.estimators.chain import ChainSVM
 from taut.estimators.chain_crf import ChainCRF
-from taut.estimators.graph import GraphSVM
-from taut.estimators.multiclass import MulticlassSVM
-from taut.estimators.multilabel import MultilabelSVM
-from taut.estimators.structured import StructuredSVM
+from taut.estimators.chain_svm import ChainSVM
+from taut.estimators.graph_svm import GraphSVM
+from taut.estimators.multiclass_svm import MulticlassSVM
+from taut.estimators.multilabel_svm import MultilabelSVM
+from taut.estimators.structured_svm import StructuredSVM
 
 COMMON = """
     For every fold a path of weights is computed, at every lambda = 1/(C n) proved to be within
@@ -22,7 +22,7 @@ COMMON = """
     it on all examples.
 
     Parameters are those of :class:`taut.{svm}`, less C and what concerns a single run (warm_start,
-    callback, checkpoint, checkpoint_seconds, resume, patience), and
+    callback, patience), and
 
     Parameters
     ----------
@@ -39,9 +39,18 @@ COMMON = """
         best.
     n_jobs : int or None
         Folds at the same time; never changes the result.
-    time_limit : float or None
-        Stop the search after so many seconds and choose among what was scored on every fold, as
-        Ctrl-C does; then for the last training.
+    time_limit, cpu_limit : float or None
+        Stop the search after so many seconds, or CPU seconds, and choose among what was scored on
+        every fold, as Ctrl-C does; then for the last training. Each fold has an equal share; in
+        CPU seconds it is that of the fold's own thread, whatever else the process does.
+    checkpoint : str, Path or None
+        A folder of this search alone, made if there is none, for what it takes to go on:
+        "fold 0.npz" and so on, "path.npz" of all the data, and "training.npz".
+    checkpoint_seconds : float
+        How often each file is written.
+    resume : bool
+        Go on from there. The result has the same bits as without the interruption, whatever
+        ``n_jobs``. Files of other data, folds or parameters are refused; only limits may change.
 
     Attributes
     ----------

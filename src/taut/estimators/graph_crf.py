@@ -6,20 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taut.choice.named import (
-    CRF_SOLVERS,
-    FACTOR_SOLVERS,
-    check_name,
-    is_without_inference,
-    named_crf_solver,
-    named_solver,
-)
-from taut.estimators._base import Prepared
+from taut.choice.named import fitting_solver, is_auto, is_without_inference, named_solver
+from taut.choice.registry import trains_svms
 from taut.estimators._forest_posterior import first_cycle
 from taut.estimators._graph_probabilities import GraphProbabilities
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, stack_graphs
-from taut.solvers import LBFGS, SDCA, Solution
+from taut.prepared import Prepared
+from taut.problem.capability import CRF
+from taut.solvers import LBFGS, Solution
+from taut.solvers.checks import is_number
 from taut.structures.graphs import GraphProblem
 from taut.structures.partly_labelled import partly_labelled
 from taut.structures.smoothed import smoothed
@@ -62,9 +58,10 @@ class GraphCRF(GraphProbabilities):
         node.
     solver : str or solver object
         "auto" trains forests by "sdca" (:class:`taut.SDCA`), by "lbfgs" (:class:`taut.LBFGS`) if
-        labels are missing, and all graphs by "idal" if some have cycles. "idal", "soft-sdca",
-        "augmented-lagrangian" and "soft-bcfw" train the relaxed CRF; the first and the third make
-        edges agree with their nodes exactly, in the limit.
+        labels are missing or C is so large that the former's steps would be short, and all graphs
+        by "idal" if some have cycles. "idal", "soft-sdca", "augmented-lagrangian" and "soft-bcfw"
+        train the relaxed CRF; the first and the third make edges agree with their nodes exactly,
+        in the limit.
     rho : float
         Penalty parameter of the relaxed CRF: small values enforce consistency early, large ones
         make easier steps.
@@ -118,6 +115,7 @@ class GraphCRF(GraphProbabilities):
         tol: float = 1e-3,
         max_passes: float = 10_000,
         time_limit: float | None = None,
+        cpu_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
         warm_start: bool | str = False,
@@ -145,6 +143,7 @@ class GraphCRF(GraphProbabilities):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.cpu_limit = cpu_limit
         self.bounds = bounds
         self.callback = callback
         self.warm_start = warm_start
@@ -157,9 +156,7 @@ class GraphCRF(GraphProbabilities):
 
     # --- training ------------------------------------------------------------------------------
 
-    def _prepare(
-        self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None
-    ) -> Prepared:
+    def prepare(self, graphs: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Prepared:
         self._check_options()
         self._check_solver()
         stacked = stack_graphs(graphs)
@@ -172,13 +169,8 @@ class GraphCRF(GraphProbabilities):
         return self._stated(stacked, labels, sample_weight, crf)
 
     def _check_solver(self) -> None:
-        check_name(self.solver, ["auto", *CRF_SOLVERS, *FACTOR_SOLVERS])
-        is_ours = isinstance(self.solver, str | SDCA | LBFGS) or is_without_inference(self.solver)
-        if not is_ours:
-            raise TypeError(
-                f"solver={self.solver!r}; a CRF on forests is trained by SDCA or LBFGS, one on "
-                "graphs with cycles by IDAL, AugmentedLagrangian, SoftSDCA or SoftBCFW"
-            )
+        if not is_auto(self.solver):
+            fitting_solver(self.solver, lambda one: not trains_svms(one))
 
     def _trains_exactly(self, stacked: StackedGraphs) -> bool:
         if is_without_inference(self.solver):
@@ -207,15 +199,19 @@ class GraphCRF(GraphProbabilities):
         return "auto"
 
     def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
-        if not getattr(problem, "is_smoothed", False):
+        if not problem.capabilities & CRF:
             name = "idal" if self.solver == "auto" else self.solver
             return named_solver(name, problem, self.averaging, **self._solver_options())
         if earlier is not None and self.solver == "auto" and isinstance(earlier.solver, LBFGS):
             return earlier.solver  # a run goes on with the solver it began with
-        return named_crf_solver(self.solver, problem, self.averaging)
+        C = self.C if is_number(self.C) else None  # training will say what is wrong with it
+        return named_solver(self.solver, problem, self.averaging, C=C)
 
     def _solver_options(self) -> dict[str, Any]:
         return {"rho": self.rho, "temperature": float(self.temperature)}
+
+    def _no_path(self) -> str:
+        return f"paths are of SVMs; {type(self).__name__} is a CRF: fit it at each C"
 
     def _costs(
         self, truth: np.ndarray, node_type: np.ndarray | None, node_labels: NodeLabels

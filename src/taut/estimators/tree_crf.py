@@ -27,8 +27,8 @@ class TreeCRF(GraphCRF):
         first node and its second.
     solver : {"auto", "sdca", "lbfgs"} or solver object
         Stochastic dual coordinate ascent (:class:`taut.SDCA`), the quick one, or L-BFGS
-        (:class:`taut.LBFGS`), whose passes use all threads. "auto" takes the former if no labels
-        are missing.
+        (:class:`taut.LBFGS`), whose passes use all threads. "auto" takes the former, unless labels
+        are missing, or examples are so large (or C is) that its steps would be short.
 
     Attributes
     ----------
@@ -70,6 +70,7 @@ class TreeCRF(GraphCRF):
         tol: float = 1e-5,
         max_passes: float = 1000,
         time_limit: float | None = None,
+        cpu_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
         warm_start: bool | str = False,
@@ -94,6 +95,7 @@ class TreeCRF(GraphCRF):
         self.tol = tol
         self.max_passes = max_passes
         self.time_limit = time_limit
+        self.cpu_limit = cpu_limit
         self.bounds = bounds
         self.callback = callback
         self.warm_start = warm_start

@@ -5,6 +5,7 @@ in one step. Whoever reads the target sees the old file or the new one, never ha
 the process is killed or the power fails.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -46,6 +47,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(
+                f"cannot write {os.fspath(path)!r}: no space is left; make room, or name a file on "
+                "another disk"
+            ) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)

@@ -50,7 +50,7 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.graph_training.edge_messages import fit_messages, fit_softly
 from taut.graph_training.factor_solver import FactorSolver, is_real
-from taut.graph_training.state import STEPS, VISITS, FactorState, View, move_edge, move_node
+from taut.graph_training.factor_state import STEPS, VISITS, FactorState, View, move_edge, move_node
 from taut.solvers.sampling import draw
 from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (

@@ -1,21 +1,14 @@
 """What the solvers without inference have in common: options, and the run they move."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from taut._compile import ready
-from taut.graph_training.certificate import bracket, measure
-from taut.graph_training.lower_bound import compile_lower_bound, loss_of, new_witness
-from taut.graph_training.multipliers import (
-    penalties,
-    set_penalty,
-    take_direct_step,
-    update_multipliers,
-)
-from taut.graph_training.state import (
+from taut.graph_training.bracket import bracket, measure
+from taut.graph_training.factor_state import (
     LENGTH,
     PROGRESS,
     RHO,
@@ -28,22 +21,28 @@ from taut.graph_training.state import (
     new_state,
     rebuild,
 )
+from taut.graph_training.lower_bound import compile_lower_bound, loss_of, new_witness
+from taut.graph_training.multipliers import (
+    penalties,
+    set_penalty,
+    take_direct_step,
+    update_multipliers,
+)
 from taut.graph_training.steps import Step, drawn_steps, example_steps
 from taut.graph_training.warm_start import take_marginals
+from taut.problem.capability import Capability
 from taut.solvers.any_run import AnyRun, Objective
-from taut.solvers.bcfw import parsed
 from taut.solvers.bounds import problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.checkpoint import check_follows, flattened
+from taut.solvers.checks import parsed
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
+from taut.solvers.state_arrays import check_follows
 from taut.structures.graphs.factors import Factors, factors_of
 
 # What rho is multiplied by after a pass of annealing: 100 becomes 1 in 21 passes.
 TIGHTEN = 0.8
-# Scratch memory, and arrays that follow from the rest.
-LEFT_OUT = frozenset({"w", "lower", "upper", "scratch"})
 # Rounding of a long run; a distribution's sum is off by no more.
 ROUNDING = 1e-9
 
@@ -67,6 +66,7 @@ class FactorSolver(Solver):
     anneal: float | None = None
     check_every: int = 10  # type: ignore[assignment]  # passes between certificates
 
+    needs: ClassVar[Capability] = Capability.FACTORS
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
     closes_bracket: ClassVar[bool] = False
     is_loose_at_first: ClassVar[bool] = True
@@ -96,6 +96,18 @@ class FactorSolver(Solver):
         value = getattr(self, name)
         if type(value) is bool or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name}={value!r}; a whole number of passes, at least 1")
+
+    def with_options(
+        self, *, averaging: bool = False, temperature: float = 0.0, **penalty: Any
+    ) -> Self:
+        same = super().with_options(averaging=averaging)
+        if self.temperature not in (0.0, temperature):
+            raise ValueError(
+                f"the solver has temperature {self.temperature:g}, the estimator {temperature:g}; "
+                "give it to the estimator: GraphCRF(temperature=..., loss_augmented=True) is the "
+                "one with a margin"
+            )
+        return replace(same, temperature=temperature, **penalty)
 
     def check_example_order(self) -> None:
         if not self.by_example:
@@ -159,12 +171,6 @@ class FactorRun(AnyRun):
 
     def __init__(self, problem: Any, solver: FactorSolver, objective: Objective):
         super().__init__(problem, solver, objective)
-        if not hasattr(problem, "arrays") or not hasattr(problem.arrays, "counts"):
-            raise TypeError(
-                f"{type(solver).__name__} works on nodes and edges one at a time, and "
-                f"{type(problem).__name__} has none to show; use it with GraphSVM, GraphCRF or "
-                'MultilabelSVM, or a solver with an oracle such as "bcfw"'
-            )
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
         solver.check_factors(self.factors)
         self.blocks = len(self.factors.owner)
@@ -253,27 +259,24 @@ class FactorRun(AnyRun):
 
     # --- checkpoints --------------------------------------------------------------------------
 
+    # Scratch memory, and arrays that follow from the rest.
+    left_out = frozenset({"w", "lower", "upper", "scratch"})
     recomputes_objectives = False  # ``primal_of`` is a bound, by the messages of now
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
         best = self.witness.best._asdict()
-        return flattened(self.state, LEFT_OUT) | {f"witness.{k}": v for k, v in best.items()}
+        return self.saved_state() | {f"witness.{k}": v for k, v in best.items()}
 
     def put(self, arrays: dict[str, np.ndarray]) -> None:
         state = self.state
         self._check_distributions(arrays)
         if not (arrays["total"][RHO] > 0 and 0 < arrays["total"][LENGTH] <= 1):
             raise ValueError("a penalty or a step length that no run has")
-        for name, array in flattened(state, LEFT_OUT).items():
-            if not name.startswith(("sampler.kind", "sampler.tree")):
-                array[...] = arrays[name]
+        self.put_state(arrays)
         for name, value in self.witness.best._asdict().items():
             value[...] = arrays[f"witness.{name}"]
         if state.lower.size:
             np.clip(state.v, state.lower, state.upper, out=state.w)
-        tree = state.sampler.tree
-        leaves, blocks = tree.size // 2, len(state.sampler.permutation)
-        set_all_gaps(tree, arrays["sampler.tree"][leaves : leaves + blocks])
 
     def _check_distributions(self, arrays: dict[str, np.ndarray]) -> None:
         factors = self.factors

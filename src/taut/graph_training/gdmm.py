@@ -29,7 +29,7 @@ import numpy as np
 
 from taut._compile import compiled
 from taut.graph_training.factor_solver import FactorSolver
-from taut.graph_training.state import JOINED, STEPS, FactorState, View
+from taut.graph_training.factor_state import JOINED, STEPS, FactorState, View
 from taut.graph_training.steps import best_and_worst, visit_count, visit_edge, visit_node
 from taut.solvers.sampling import draw
 from taut.structures.graphs.blocks import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import compiled, ready
-from taut.graph_training.state import (
+from taut.graph_training.factor_state import (
     FactorState,
     View,
     add_features,

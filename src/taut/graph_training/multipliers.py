@@ -10,7 +10,7 @@ not fall. Once the inner problem is solved well enough between updates, the leng
 import numpy as np
 
 from taut._compile import compiled
-from taut.graph_training.state import (
+from taut.graph_training.factor_state import (
     EARLIER,
     GAINED,
     JOINED,

@@ -19,7 +19,7 @@ from enum import IntEnum
 import numpy as np
 
 from taut._compile import compiled
-from taut.graph_training.state import PROGRESS, RHO, STEPS
+from taut.graph_training.factor_state import PROGRESS, RHO, STEPS
 from taut.inference.counts import best_count, project_count
 from taut.inference.local_polytope import marginals_of_table, simplex_threshold
 from taut.solvers.sampling import draw, set_gap
@@ -154,12 +154,16 @@ def visit_node(view, t):
 
 
 @compiled(inline=True)
-def swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, messages):
-    """The pairwise step on an edge: only two cells of its table change, and what depends on them.
+def swap_cells(view, e, best, worst, messages, weight):
+    """The pairwise step on edge e: only two cells of its table change, and what depends on them.
 
-    Scratch memory has the gradient; ``norm`` is C s |features|^2.
+    Scratch memory has the gradient.
     """
-    theta, c = state.scratch.theta, state.scratch.c
+    factors, rules, state, edges = view.factors, view.rules, view.state, view.graph.edges
+    theta, c, number = state.scratch.theta, state.scratch.c, factors.number[e]
+    mu = state.edge[factors.edge_at[e] : factors.edge_at[e + 1]]
+    v = factors.ends[e, 1]
+    n_v = factors.node_at[v + 1] - factors.node_at[v]
     k, other = best // n_v, best % n_v
     k_from, other_from = worst // n_v, worst % n_v
     n_u = messages.size - n_v
@@ -167,6 +171,7 @@ def swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, 
     per_rho = 1.0 / state.total[RHO]
     differ = int(k != k_from) + int(other != other_from)  # truths of NumPy do not add up
     gain, most = theta[best] - theta[worst], mu[worst]
+    norm = rules.C * weight * factors.edge_norm[number]
     curvature = norm * squares(c[:size]) + 2.0 * differ * per_rho + 4.0 * rules.temperature
     step = exact_step(gain, curvature, most)
     state.total[PROGRESS] += weight * step * (gain - 0.5 * step * curvature)
@@ -203,7 +208,7 @@ def visit_edge(view, e):
     norm = scale * factors.edge_norm[number]
     if rules.step == PAIRWISE:
         if best != worst and worst >= 0:  # scores that are not numbers leave it at -1
-            swap_cells(edges, rules, state, number, n_v, best, worst, weight, norm, mu, messages)
+            swap_cells(view, e, best, worst, messages, weight)
         return gap
     bound = norm * factors.edge_spread[edges.type[number]] + max(n_u, n_v) * per_rho
     gain, most = write_direction(rules.step, theta, mu, rules.temperature, bound, best, worst, d)

@@ -9,10 +9,10 @@ Otherwise each table is the truth's, changed as little as makes it agree with it
 from typing import Any
 
 from taut._compile import compiled
-from taut.graph_training.state import RHO, FactorState, fill_truth
+from taut.graph_training.factor_state import RHO, FactorState, fill_truth
 from taut.inference.local_polytope import make_consistent
+from taut.solvers.block_state import State
 from taut.solvers.solution import Solution, describe
-from taut.solvers.state import State
 
 
 def take_marginals(run: Any, earlier: Solution, share: float) -> None:
@@ -44,12 +44,8 @@ def take_marginals(run: Any, earlier: Solution, share: float) -> None:
 def _take_block_images(run: Any, before: Any, remembers: bool) -> None:
     """From the state of a solver with an oracle, which may remember labellings."""
     problem, factors, state = run.problem, run.factors, run.state
-    corners = before.corners
     if remembers:
-        _mix_labellings(
-            run.graph, factors, corners.head, corners.following, corners.alpha, corners.label_at,
-            corners.labels, state.node, state.edge,
-        )  # fmt: skip
+        _mix_labellings(run.graph, factors, before.corners, state.node, state.edge)
     else:
         _take_nodes(run.graph, factors, problem.n_edge_weights, before.mu, state.node)
         _fit_tables(factors, state.node, state.edge, state.scratch.first, state.scratch.second)
@@ -57,14 +53,15 @@ def _take_block_images(run: Any, before: Any, remembers: bool) -> None:
 
 
 @compiled
-def _mix_labellings(graph, factors, head, following, alpha, label_at, labels, node, edge):
+def _mix_labellings(graph, factors, corners, node, edge):
     """Marginals of the distribution alpha over remembered labellings."""
+    head, following, alpha = corners.head, corners.following, corners.alpha
     node[:], edge[:] = 0.0, 0.0
     for i in range(head.size):
         first = graph.pointer[i]
         slot = head[i]
         while slot >= 0:
-            y = labels[label_at[slot] :]
+            y = corners.labels[corners.label_at[slot] :]
             for t in range(first, graph.pointer[i + 1]):
                 node[factors.node_at[t] + y[t - first]] += alpha[slot]
             for e in range(factors.edge_start[i], factors.edge_start[i + 1]):

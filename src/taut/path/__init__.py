@@ -2,15 +2,14 @@
 
 What is where:
 
-    regularization              the functions to call
-    task, validation, scoring   estimators and held-out data
-    breakpoint, pieces          what is known at a lambda, what is proved between two
-    start                       where a path begins
-    walk, journey               the loop along lambda, and what goes on around it
-    linear, constant, grid      kinds of paths: where to go next
-    multiple                    which multiple of a dual point suits another lambda
-    storage, checkpoint         weights of many breakpoints in little memory; a path in a file
-    result, report, plots       what the user gets
+    regularization      the functions to call
+    task, held_out      what a path is of, and what is asked of it; held-out data
+    pieces              what is known at a lambda, what is proved between two
+    start               where a path begins, and from where it goes on
+    walk                passes and certificates along lambda
+    path_kinds          kinds of paths: where to go next
+    storage, path_file  weights of many breakpoints in little memory; a path in a file
+    result, display     what the user gets
 """
 
 from taut.path.regularization import regularization_grid, regularization_path

@@ -5,32 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from taut.path.checks import (
-    check_accuracy,
-    check_limits,
-    checked_eps,
-    checked_floor,
-    checked_kappa,
-    checked_lam_min,
-    checked_lambdas,
-)
-from taut.path.constant import HEURISTIC_KAPPA, ConstantWalk, HeuristicWalk
-from taut.path.constant import KAPPA as CONSTANT_KAPPA
-from taut.path.grid import WARM_STARTS, GridWalk
-from taut.path.journey import Callback, Journey
-from taut.path.linear import KAPPA, LinearWalk
-from taut.path.result import CONSTANT, GRID, HEURISTIC, LINEAR, RegularizationPath
-from taut.path.scoring import Scorer
+from taut.path.held_out import Scorer, Validation, checked_lambdas
+from taut.path.path_kinds import WARM_STARTS, ConstantWalk, GridWalk, HeuristicWalk, LinearWalk
+from taut.path.result import RegularizationPath
 from taut.path.storage import new_storage
-from taut.path.task import Task
-from taut.path.validation import Score, Validation
+from taut.path.task import (
+    CONSTANT,
+    GRID,
+    HEURISTIC,
+    LINEAR,
+    PathOptions,
+    Task,
+    check_accuracy,
+    check_path_limits,
+)
 from taut.path.walk import Walk
 from taut.solvers.bounds import Bounds
+from taut.solvers.loop import Score
+from taut.solvers.watch import Callback
 
-METHODS: dict[str, tuple[type[Walk], float]] = {
-    LINEAR: (LinearWalk, KAPPA),
-    CONSTANT: (ConstantWalk, CONSTANT_KAPPA),
-    HEURISTIC: (HeuristicWalk, HEURISTIC_KAPPA),
+METHODS: dict[str, type[Walk]] = {
+    LINEAR: LinearWalk,
+    CONSTANT: ConstantWalk,
+    HEURISTIC: HeuristicWalk,
+    GRID: GridWalk,
 }
 
 
@@ -53,6 +51,7 @@ def regularization_path(
     keep_weights: bool = True,
     max_passes: float = 1000,
     time_limit: float | None = None,
+    cpu_limit: float | None = None,
     callback: Callback | None = None,
     seed: int | None = None,
     n_threads: int | None = None,
@@ -98,7 +97,8 @@ def regularization_path(
         False keeps no weights, where only scores are wanted.
     max_passes : float
         Give up after so many passes at one lambda.
-    time_limit, callback, seed, n_threads, checkpoint, checkpoint_seconds, resume, progress
+    time_limit, cpu_limit, callback, seed, n_threads, checkpoint, checkpoint_seconds, resume, \
+progress
         As in :func:`taut.solve`; the callback gets each new breakpoint. Ctrl-C returns the path so
         far.
 
@@ -113,50 +113,31 @@ def regularization_path(
     >>> path.estimator(C=0.1).score(X, y) > 0.9
     True
     """
-    check_limits(max_passes, time_limit, callback)
+    check_path_limits(max_passes, time_limit, cpu_limit, callback)
+    options = PathOptions(eps, lam_min, method, kappa, floor, max_passes, keep_weights)
+    if method == GRID:
+        raise ValueError("method='grid' has a function of its own, regularization_grid")
     task = Task(
-        problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
+        problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    path = new_path(
-        task,
-        eps=eps,
-        lam_min=lam_min,
-        method=method,
-        kappa=kappa,
-        floor=floor,
-        validation=task.validation(validate, scoring, validate_at),
-        keep_weights=keep_weights,
-        max_passes=max_passes,
-    )
-    return _set_out(path, checkpoint, checkpoint_seconds, resume, time_limit, callback)
+    path = new_path(task, options, task.validation(validate, scoring, validate_at))
+    if checkpoint is not None or resume:
+        path.keep_in(checkpoint, checkpoint_seconds, resume)
+    return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)
 
 
 def new_path(
-    task: Task,
-    *,
-    eps: float,
-    lam_min: float | None = None,
-    method: str = LINEAR,
-    kappa: float | None = None,
-    floor: float | None = None,
-    validation: Validation | None = None,
-    keep_weights: bool = True,
-    max_passes: float = 1000,
+    task: Task, options: PathOptions, validation: Validation | None = None
 ) -> RegularizationPath:
     """A path on which no step has been taken."""
-    if not (isinstance(method, str) and method in METHODS):
-        raise ValueError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}")
-    kind, usual = METHODS[method]
-    how: dict[str, Any] = {
-        "eps": checked_eps(eps),
-        "kappa": checked_kappa(usual if kappa is None else kappa),
-        "lam_min": None if lam_min is None else checked_lam_min(lam_min),
-        "max_passes": max_passes,
-        "floor": None if floor is None else checked_floor(floor, method == LINEAR),
-    }
-    walk = kind(*task.first_run(), **how)
-    return _path_of(walk, task, method, float(eps), validation, keep_weights)
+    walk = METHODS[options.method](task, options)
+    least = walk.target if walk.floor is None else walk.kappa * walk.floor * walk.scale
+    check_accuracy(task.problem, least, walk.part)
+    walk.validation = validation
+    walk.storage = new_storage(walk.run) if options.keep_weights else None
+    task.compile(walk)
+    return RegularizationPath(walk, task, options.method)
 
 
 def regularization_grid(
@@ -175,6 +156,7 @@ def regularization_grid(
     keep_weights: bool = True,
     max_passes: float = 1000,
     time_limit: float | None = None,
+    cpu_limit: float | None = None,
     callback: Callback | None = None,
     seed: int | None = None,
     n_threads: int | None = None,
@@ -200,44 +182,16 @@ def regularization_grid(
     if warm_start not in WARM_STARTS:
         raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
     values = np.unique(checked_lambdas(lambdas, "lambdas"))[::-1]
-    check_limits(max_passes, time_limit, callback)
+    check_path_limits(max_passes, time_limit, cpu_limit, callback)
+    options = PathOptions(
+        eps, values[-1], GRID, max_passes=max_passes, keep_weights=keep_weights, lambdas=values,
+        warm_start=warm_start,
+    )  # fmt: skip
     task = Task(
-        problem, X, y, sample_weight, solver=solver, bounds=bounds, seed=seed,
+        problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    run, worst = task.first_run()
-    how = {"eps": checked_eps(eps), "max_passes": max_passes}
-    walk = GridWalk(run, worst, task.new_run, values, warm_start, **how)
-    path = _path_of(walk, task, GRID, eps, task.validation(validate, scoring), keep_weights)
-    return _set_out(path, checkpoint, checkpoint_seconds, resume, time_limit, callback)
-
-
-def _path_of(
-    walk: Walk,
-    task: Task,
-    method: str,
-    eps: float,
-    validation: Validation | None,
-    keep_weights: bool,
-) -> RegularizationPath:
-    least = walk.target if walk.floor is None else walk.kappa * walk.floor * walk.scale
-    check_accuracy(task.problem, least, eps)
-    walk.validation = validation
-    walk.storage = new_storage(walk.run) if keep_weights else None
-    task.compile(walk)
-    return RegularizationPath(Journey(walk, task.progress), task, method, eps)
-
-
-def _set_out(
-    path: RegularizationPath,
-    checkpoint: str | Path | None,
-    checkpoint_seconds: float,
-    resume: bool,
-    time_limit: float | None,
-    callback: Callback | None,
-) -> RegularizationPath:
-    if resume and checkpoint is None:
-        raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-    if checkpoint is not None:
-        path._keep_checkpoint(checkpoint, checkpoint_seconds, resume)
-    return path.extend(time_limit=time_limit, callback=callback)
+    path = new_path(task, options, task.validation(validate, scoring))
+    if checkpoint is not None or resume:
+        path.keep_in(checkpoint, checkpoint_seconds, resume)
+    return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)

@@ -7,23 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from taut.path.breakpoint import TABLE, Breakpoint
-from taut.path.checkpoint import PathCheckpoint
-from taut.path.checks import check_limits, checked_lam_min
-from taut.path.journey import Callback, Journey
-from taut.path.pieces import constant_gap, largest_linear_gap, linear_gap, place
-from taut.path.plots import plot_path
-from taut.path.report import summary, table
-from taut.path.task import Task
-from taut.path.validation import Score, Validation, mixed
-from taut.path.walk import PathStatus
+from taut.path.display import plot_path, summary, table
+from taut.path.held_out import Validation, mixed
+from taut.path.path_file import PathCheckpoint
+from taut.path.pieces import (
+    TABLE,
+    Breakpoint,
+    constant_gap,
+    largest_linear_gap,
+    linear_gap,
+    place,
+)
+from taut.path.task import (
+    CONSTANT,
+    GRID,
+    HEURISTIC,
+    LINEAR,
+    Task,
+    check_lam_min,
+    check_path_limits,
+)
+from taut.path.walk import PathStatus, Walk
 from taut.solvers.certificate import OraclePass
 from taut.solvers.checks import is_number
-from taut.solvers.interrupt import Interrupt
+from taut.solvers.loop import Score
 from taut.solvers.one_blas_thread import one_blas_thread
-from taut.solvers.solution import HISTORY, Solution, Status
-
-LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
+from taut.solvers.progress import Progress
+from taut.solvers.solution import Solution
+from taut.solvers.watch import Callback, Watch
 
 
 class RegularizationPath:
@@ -54,32 +65,33 @@ class RegularizationPath:
     method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
-    def __init__(self, journey: Journey, task: Task, method: str, eps: float):
-        self._journey, self._walk, self._task = journey, journey.walk, task
-        self.method, self.eps, self.scale = method, eps, journey.walk.scale
-        self.floor = journey.walk.floor
+    def __init__(self, walk: Walk, task: Task, method: str):
+        self._walk, self._task, self.method = walk, task, method
+        self.eps, self.scale, self.floor = walk.part, walk.scale, walk.floor
         self.status: PathStatus | None = None
+        self.checkpoint: PathCheckpoint | None = None
         self._recomputed: list[Breakpoint] | None = None
 
-    def _keep_checkpoint(self, file: str | Path, every_seconds: float, resume: bool) -> None:
-        """Save the walk to a file now and then; ``resume`` takes it up from there first."""
-        walk = self._walk
-        about = {"method": self.method, "eps": walk.part, "kappa": walk.kappa, "floor": walk.floor}
-        about |= walk.about()
-        validation = walk.validation
-        at = validation.lambdas if validation is not None else None
-        about["validation"] = validation is not None and (at is None or at.tolist())
-        self._journey.checkpoint = PathCheckpoint(file, every_seconds, walk, about)
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy writes no checkpoint: the file is that of the path it was copied from."""
+        return {**self.__dict__, "checkpoint": None}
+
+    def keep_in(
+        self, file: str | Path | None, every_seconds: float, resume: bool, **about: Any
+    ) -> None:
+        """Save the walk to a file now and then; ``resume`` takes it up from there first.
+
+        ``about`` is what a file to resume from must have been told as well.
+        """
+        if file is None:
+            raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
+        self.checkpoint = PathCheckpoint(file, every_seconds, self._walk, self.method, about)
         if resume:
-            self._journey.checkpoint.load(walk)
+            self.checkpoint.load(self._walk)
 
     def score_at(self, lambdas: Any, score: Score) -> None:
         """From now on score the weights at these lambdas, as far as they are still to come."""
         self._walk.validation = Validation(score, lambdas)
-
-    def _show(self, progress: Any) -> None:
-        """Have another object show the progress."""
-        self._journey.shown = progress
 
     # --- what there is --------------------------------------------------------------------------
 
@@ -120,6 +132,11 @@ class RegularizationPath:
     def lam_min(self) -> float:
         """Where the path was to end."""
         return self._walk.lam_min
+
+    @property
+    def share_done(self) -> float:
+        """Of the way from the first breakpoint to ``lam_min``, in log lambda."""
+        return self._walk.share_done
 
     @property
     def oracle_calls(self) -> int:
@@ -199,25 +216,19 @@ class RegularizationPath:
             norm = float(w @ w)
         primal = 0.5 * lam * norm + self._hinge(lam) if self.is_proved else np.nan
         gap = self.bound(lam) if self.is_proved else np.nan
-        return Solution(
-            w=w,
+        return replace(
+            self._task.only_weights(w),
             primal=primal,
             dual=primal - gap,
-            status=Status.ON_PATH,
-            history=np.zeros(0, HISTORY).view(np.recarray),
             passes=run.passes,
             oracle_calls=self.oracle_calls,
             seconds=self.seconds,
             C=1.0 / (lam * run.n),
             lam=lam,
-            n_examples=run.n,
             scale=self.scale,
-            returned="path",
-            inference=run.inference,
             formulation=run.formulation,
             certifies=run.certifies,
-            solver=run.solver,
-            fingerprint=self._task.fingerprint(),
+            fingerprint=run.problem.fingerprint(),
         )
 
     def estimator(self, lam: float | None = None, *, C: float | None = None) -> Any:
@@ -292,7 +303,7 @@ class RegularizationPath:
         Only a heuristic path needs it; for the others it repeats what was proved.
         """
         run, points = self._walk.run, self._walk.points[:1]
-        oracle = OraclePass(run.problem, self._task.n_threads)
+        oracle = OraclePass(run.problem, self._task.objective.n_threads)
         for i, point in enumerate(self._walk.points[1:], start=1):
             oracle.run(self._stored(i), run.state.mu)
             hinge = float(run.importance @ oracle.best) / run.n
@@ -307,22 +318,26 @@ class RegularizationPath:
         *,
         max_passes: float | None = None,
         time_limit: float | None = None,
+        cpu_limit: float | None = None,
         callback: Callback | None = None,
-        interrupt: Interrupt | None = None,
     ) -> "RegularizationPath":
         """Go on after an interruption, or to a smaller lambda; returns itself."""
         walk = self._walk
-        check_limits(max_passes, time_limit, callback)
+        check_path_limits(max_passes, time_limit, cpu_limit, callback)
+        check_lam_min(lam_min)
         if lam_min is not None:
             if self.method == GRID:
                 raise ValueError("a grid has no values to go on to; make another one")
-            walk.lam_min = checked_lam_min(lam_min)
+            walk.lam_min = float(lam_min)
         if max_passes is not None:
             walk.max_passes = max_passes
+        progress = Progress(self._task.progress)
+        return self.go_on(Watch(progress, time_limit, cpu_limit, callback, self.checkpoint))
+
+    def go_on(self, watch: Watch) -> "RegularizationPath":
+        """``extend`` under someone's own watch, such as that of several paths at a time."""
         self._recomputed = None
-        self.status = self._journey.go(
-            time_limit=time_limit, callback=callback, interrupt=interrupt
-        )
+        self.status = self._walk.go(watch)
         return self
 
     def last(self) -> Solution:

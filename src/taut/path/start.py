@@ -1,25 +1,33 @@
-"""Where the path begins (Osokin et al. 2016, algorithm 6).
+"""Where the path begins, and with which dual point it goes on at another lambda.
 
-For infinite lambda w = clip(0), and the best dual point has all weight on the labellings y_i that
-the oracle answers there. With psi = 1/n sum_i s_i psi_i(y_i) and theta_i = max_y -<psi, psi_i(y)>,
-the gap of this dual point at a finite lambda is at most (|psi|^2 + 1/n sum_i s_i theta_i) / lambda:
-so the first lambda is that number divided by the gap wanted. With bounds, the weights are psi
-clipped, which is right for bounds in {0, -inf, inf}; for others the number is a first guess, and
-the walk goes back to a larger lambda if its first piece turns out too long.
+**Beginning** (Osokin et al. 2016, algorithm 6). For infinite lambda w = clip(0), and the best dual
+point has all weight on the labellings y_i that the oracle answers there. With
+psi = 1/n sum_i s_i psi_i(y_i) and theta_i = max_y -<psi, psi_i(y)>, the gap of this dual point at a
+finite lambda is at most (|psi|^2 + 1/n sum_i s_i theta_i) / lambda: so the first lambda is that
+number divided by the gap wanted. With bounds, the weights are psi clipped, which is right for
+bounds in {0, -inf, inf}; for others the number is a first guess, and the walk goes back to a larger
+lambda if its first piece turns out too long.
+
+**Going on.** To keep the dual point scales the weights up, which is right where the loss decides
+(large lambda); to keep the weights shrinks the dual point toward the truth, which is right where
+margins hold. The best multiple c in [0, 1] maximises the dual value c loss - lambda h(c psi /
+lambda), where psi is the dual point's v without the factor 1/lambda: a line search that asks no
+oracle.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from taut._compile import Problem, compiled, in_mode
-from taut.accumulator import clear, squared_norm
-from taut.path.breakpoint import Breakpoint
+from taut.arrays.accumulator import clear, squared_norm
+from taut.path.pieces import Breakpoint
 from taut.problem import add_corner, begin_change, project, true_label
-from taut.solvers.run import Run
+from taut.solvers.block_solver import BlockRun
+from taut.solvers.block_state import ORACLE_CALLS
 from taut.solvers.sampling import Order, set_all_gaps
-from taut.solvers.state import ORACLE_CALLS
 
 # With a C of almost nothing w stays at clip(0), and every block step goes all the way.
 ALMOST_NOTHING = 1e-150
@@ -41,7 +49,7 @@ class Start(NamedTuple):
     lam_min: float  # a good place to end
 
 
-def begin(run: Run, scale: float) -> Start:
+def begin(run: BlockRun, scale: float) -> Start:
     """Move all blocks of a run that is at the truth to the oracle's answers at clip(0).
 
     ``scale`` is the objective at w = 0.
@@ -78,7 +86,7 @@ def begin(run: Run, scale: float) -> Start:
     return Start(limit, steepness + theta, lam_min)
 
 
-def _jump(run: Run) -> float:
+def _jump(run: BlockRun) -> float:
     """A pass over all blocks in order; returns the hinge, the sum of the gaps that it saw."""
     sampler = run.state.sampler
     order = int(sampler.kind[0])
@@ -88,6 +96,22 @@ def _jump(run: Run) -> float:
     run.visit(run.n)
     sampler.kind[0] = order
     return float(sampler.tree[1])
+
+
+def best_multiple(run: Any, lam: float) -> float:
+    state = run.state
+    loss = float(run.importance @ state.ell) / run.n
+    psi = state.v / (run.C * run.n)
+    if not state.lower.size:
+        norm = float(psi @ psi)
+        return min(1.0, lam * loss / norm) if norm > 0 else 1.0
+
+    def slope(c: float) -> float:
+        return loss - float(psi @ np.clip(c / lam * psi, state.lower, state.upper))
+
+    if slope(1.0) >= 0.0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0)) if slope(0.0) > 0.0 else 0.0
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from taut._compile import Opaque, Problem, compiled, in_mode
-from taut.accumulator import dense_accumulator
+from taut.arrays.accumulator import dense_accumulator
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
 
 
@@ -50,14 +50,10 @@ class Storage(ABC):
         return {name: value for name, value in vars(self).items() if name[0] != "_"}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take arrays from a file, if they are what ``arrays`` could have written."""
-        for name, own in self.arrays().items():
-            given = arrays[name]
-            if given.dtype != own.dtype or given.ndim != 1:
-                raise ValueError(f"array {name}")
-            if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
-                raise ValueError(f"array {name} has values that are not finite")
-            setattr(self, name, given)
+        """Take arrays from a file, of the kinds of ``arrays``, if they fit together."""
+        for name in self.arrays():
+            setattr(self, name, arrays[name])
+        self._latest = {}
         self.check()
 
     @abstractmethod
@@ -161,7 +157,7 @@ class Labellings(Storage):
         number = self.active[here]
         in_mode(add_labellings, problem)(
             problem, state.mu, problem.new_work(), np.zeros((2, problem.longest), np.int32),
-            self.block[number], self.labels, self.label_at[number],
+            np.stack([self.block[number], self.label_at[number]]), self.labels,
             self.C[j] * self.alpha[here], dense_accumulator(v),
         )  # fmt: skip
         return np.clip(v, state.lower, state.upper) if state.lower.size else v
@@ -169,7 +165,7 @@ class Labellings(Storage):
     def check(self) -> None:
         run = self._run
         check_ends(self.end, len(self.active))
-        n_states = getattr(run.problem, "n_states", None)
+        n_states = run.problem.n_states
         sound = (
             len(self.alpha) == len(self.active)
             and len(self.C) == len(self.end)
@@ -234,11 +230,14 @@ def ranges(start: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def add_labellings(problem: Problem, mu, work: Opaque, y, block, labels, label_at, amount, total):
-    """total += sum over labellings of amount s_i psi_i(y)."""
-    for position in range(block.size):
-        i = block[position]
-        start = label_at[position]
+def add_labellings(problem: Problem, mu, work: Opaque, y, places, labels, amount, total):
+    """total += sum over labellings of amount s_i psi_i(y).
+
+    ``places`` are their blocks and where they begin in ``labels``.
+    """
+    for position in range(amount.size):
+        i = places[0, position]
+        start = places[1, position]
         for t in range(length(problem, i)):
             y[0, t] = labels[start + t]
         true_label(problem, i, y[1])

@@ -1,36 +1,105 @@
-"""What a path is of: a problem, or an estimator with data, and the options of a run."""
+"""What a path is of, a problem or an estimator with data, and what is asked of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from taut.choice.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
-from taut.choice.named import SOLVERS, named_crf_solver
-from taut.path.scoring import as_scorer
-from taut.path.validation import Validation
+from taut.choice.named import is_auto
+from taut.choice.registry import AUTO, registered_solver, solver_names, trains_crfs
+from taut.path.held_out import Validation, as_scorer
+from taut.prepared import Prepared, Preparing
+from taut.problem.capability import CRF, Capability
+from taut.problem.problem_type import is_problem, require
 from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.bounds import Bounds
+from taut.solvers.checks import check_limits, is_number
 from taut.solvers.loop import check_scale
 from taut.solvers.progress import announced_compilation
-from taut.solvers.run import Run
 from taut.solvers.sdca import SDCA
-from taut.solvers.seeds import seed_of
-from taut.solvers.solution import HISTORY, Solution, Status, describe
-from taut.solvers.solver import Objective
+from taut.solvers.solution import HISTORY, Solution, Status
+from taut.solvers.solver import Objective, Solver
+
+LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """What is asked of a path, checked; :func:`taut.regularization_path` describes it."""
+
+    eps: float
+    lam_min: float | None = None
+    method: str = LINEAR
+    kappa: float | None = None
+    floor: float | None = None
+    max_passes: float = 1000
+    keep_weights: bool = True
+    # Of a grid: where, and what each value takes from the one before.
+    lambdas: np.ndarray | None = None
+    warm_start: str | None = "best"
+
+    def __post_init__(self) -> None:
+        what = "the part of the objective at w = 0 by which weights may miss the optimum"
+        _check_part("eps", self.eps, f", {what}")
+        check_lam_min(self.lam_min)
+        if self.method not in (LINEAR, CONSTANT, HEURISTIC, GRID):
+            raise ValueError(
+                f"method={self.method!r}; expected one of 'linear', 'constant', 'heuristic'"
+            )
+        if self.kappa is not None:
+            _check_part("kappa", self.kappa)
+        if self.floor is not None:
+            _check_part("floor", self.floor, ", a part of the objective at w = 0, or None")
+            if self.method != LINEAR:
+                raise ValueError(
+                    'floor= is for method="linear"; other methods have the same eps everywhere'
+                )
+
+
+def _check_part(name: str, value: Any, meaning: str = "") -> None:
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"{name}={value!r}; a number between 0 and 1 is expected{meaning}")
+
+
+def check_lam_min(lam_min: Any) -> None:
+    if lam_min is not None and not (is_number(lam_min) and 0 < lam_min < np.inf):
+        raise ValueError(f"lam_min={lam_min!r}; a positive number is expected (C = 1/(lambda n))")
+
+
+def check_path_limits(
+    max_passes: Any, time_limit: Any, cpu_limit: Any = None, callback: Any = None
+) -> None:
+    if max_passes is not None and not (is_number(max_passes) and max_passes > 0):
+        raise ValueError(f"max_passes={max_passes!r}; a positive number is expected")
+    check_limits(time_limit, cpu_limit)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r}; a function of a breakpoint is expected")
+
+
+def check_accuracy(problem: Any, target: float, eps: float) -> None:
+    """An approximate oracle adds to every gap: with too much of it none comes to the target."""
+    slack = problem.slack()
+    if slack > 0.5 * target:
+        raise ValueError(
+            f"eps={eps:g}: approximate inference alone may add {slack:.3g} to the gap, and "
+            f"{target:.3g} is to be reached; lower the estimator's tol, which sets its accuracy, "
+            "or raise eps"
+        )
 
 
 class Task:
-    """A problem and how to run it; an estimator says both itself, unless told otherwise."""
+    """A problem and how to run it; an estimator says both itself, unless told otherwise.
+
+    ``data`` are an estimator's X, y and sample weights.
+    """
 
     def __init__(
         self,
         model: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        data: tuple[Any, Any, Any] = (None, None, None),
         *,
         solver: Any = None,
         bounds: Bounds | None = None,
@@ -38,61 +107,44 @@ class Task:
         n_threads: int | None = None,
         progress: bool | None = None,
     ):
-        self.complete: Any = None
-        if getattr(model, "is_partial", False):
-            raise ValueError("a path needs all labels, and some are missing; fit for each C")
-        if isinstance(model, type) or not (
-            hasattr(model, "_prepare") or hasattr(model, "new_dual")
-        ):
+        self.problem, self.prepared = model, None
+        own: dict[str, Any] = {"bounds": None, "seed": 0, "n_threads": 1, "progress": None}
+        if isinstance(model, type) or not (isinstance(model, Preparing) or is_problem(model)):
             raise TypeError(
                 f"{model!r} is neither a problem nor an estimator of taut's; "
                 "regularization_path(ChainSVM(), X, y) is one way to call it"
             )
-        if hasattr(model, "_prepare"):
-            if X is None or y is None:
-                raise TypeError("an estimator needs data: regularization_path(estimator, X, y)")
-            if "C" not in model.get_params(deep=False):
-                name = type(model).__name__
-                raise TypeError(f"{name} chooses C itself; paths are of {name.removesuffix('CV')}")
-            if model._solver_options().get("temperature"):
-                raise TypeError(
-                    f"paths are of SVMs; {type(model).__name__} is a CRF: fit it at each C"
-                )
-            self.copy = clone(model).set_params(warm_start=False)
-            _check_linear_slacks(self.copy)
-            self.problem, _, self.complete, _ = self.copy._prepare(X, y, sample_weight)
-            own = self.copy
-            solver = own.solver if solver is None else solver
-            bounds = own.bounds if bounds is None else bounds
-            if seed is None:
-                seed = seed_of(
-                    check_random_state(own.random_state).randint(2**31 - 1), own.random_state
-                )
-            n_threads = own._n_threads() if n_threads is None else n_threads
-            progress = own.verbose if progress is None else progress
-        elif not (X is None and y is None and sample_weight is None):
+        if isinstance(model, Preparing):
+            self.copy, self.prepared = prepared_copy(model, data)
+            self.problem, own = self.prepared.problem, self.prepared.options
+            solver = self.prepared.named_solver if solver is None else solver
+        elif any(part is not None for part in data):
             raise TypeError(
                 f"{type(model).__name__} is a problem and has its data; X, y and sample_weight are "
                 "for estimators"
             )
-        else:
-            self.problem = model
         self.solver = path_solver(solver, self.problem)
-        self.bounds, self.seed, self.n_threads = bounds, seed or 0, n_threads or 1
-        self.progress = progress
+        self.objective = Objective(
+            1.0,
+            bounds=own["bounds"] if bounds is None else bounds,
+            seed=own["seed"] if seed is None else seed,
+            n_threads=n_threads or own["n_threads"],
+        )
+        self.progress = own["progress"] if progress is None else progress
+        self.inference = ""  # the run knows
 
     def __getstate__(self) -> dict[str, Any]:
         """A path can be pickled; what it knows of becoming an estimator stays behind."""
-        return {**self.__dict__, "complete": None}
+        return {**self.__dict__, "prepared": None}
 
-    def new_run(self) -> Run:
+    def new_run(self) -> BlockRun:
         """A run at the truth; its C is set by the walk."""
-        objective = Objective(1.0, bounds=self.bounds, seed=self.seed, n_threads=self.n_threads)
-        return Run(self.problem, self.solver, objective)
+        return self.solver.start(self.problem, self.objective)
 
-    def first_run(self) -> tuple[Run, np.ndarray]:
+    def first_run(self) -> tuple[BlockRun, np.ndarray]:
         """A run that is ready to go, and the objective at w = 0, example by example."""
         run = self.new_run()
+        self.inference = run.inference
         self.compile(run)
         worst = run.worst_losses(cold=True)
         check_scale(float(run.importance @ worst) / run.n)
@@ -103,9 +155,6 @@ class Task:
         with announced_compilation(self.problem, self.progress):
             what.compile()
 
-    def fingerprint(self) -> str:
-        return self.problem.fingerprint()
-
     def validation(self, validate: Any, scoring: Any, lambdas: Any = None) -> Validation | None:
         """Scores by a function of the weights, or of an estimator on held-out data."""
         if validate is None and lambdas is not None:
@@ -114,59 +163,61 @@ class Task:
             if scoring is not None:
                 raise ValueError("scoring= is for held-out data: validate=(X, y)")
             return None if validate is None else Validation(validate, lambdas)
-        if not (isinstance(validate, tuple) and len(validate) == 2) or self.complete is None:
+        if not (isinstance(validate, tuple) and len(validate) == 2) or self.prepared is None:
             raise TypeError(
                 "validate= takes a function of the weights or, for an estimator, a pair (X, y) of "
                 "held-out data"
             )
-        scorer, (X, y) = as_scorer(scoring), validate
-        model = self.copy
+        scorer, (X, y), complete = as_scorer(scoring), validate, self.prepared.complete
 
         def score(w: np.ndarray) -> float:
-            self.complete(untrained(self.problem, self.solver, w))
-            return scorer(model, X, y)
+            complete(self.only_weights(w))
+            return scorer(self.copy, X, y)
 
         return Validation(score, lambdas)
 
+    def only_weights(self, w: np.ndarray) -> Solution:
+        """Weights of which nothing else is known, for an estimator to predict with."""
+        return Solution(
+            w=w, primal=np.nan, dual=np.nan, status=Status.ON_PATH,
+            history=np.zeros(0, HISTORY).view(np.recarray), passes=0.0, oracle_calls=0, seconds=0.0,
+            C=np.nan, lam=np.nan, n_examples=self.problem.n, scale=np.nan, returned="path",
+            solver=self.solver, fingerprint="", inference=self.inference,
+        )  # fmt: skip
+
     def fitted(self, solution: Solution) -> Any:
         """A copy of the estimator with these weights."""
-        if self.complete is None:
+        if self.prepared is None:
             raise TypeError(
                 "this path is of a problem, or was pickled, and knows no estimator; "
                 "weights(lam) and solution(lam) are there"
             )
-        self.complete(solution)
+        self.prepared.complete(solution)
         other = clone(self.copy)
         other.__dict__.update(self.copy.__dict__)  # later completions leave it alone
         return other.set_params(C=solution.C)
 
 
-def untrained(problem: Any, solver: BCFW, w: np.ndarray) -> Solution:
-    """Weights of which nothing is known, for an estimator to predict with."""
-    return Solution(
-        w=w, primal=np.nan, dual=np.nan, status=Status.ON_PATH,
-        history=np.zeros(0, HISTORY).view(np.recarray), passes=0.0, oracle_calls=0, seconds=0.0,
-        C=np.nan, lam=np.nan, n_examples=problem.n, scale=np.nan, returned="path", solver=solver,
-        fingerprint="", inference=getattr(problem, "inference", ""),
-    )  # fmt: skip
-
-
-def _check_linear_slacks(estimator: Any) -> None:
-    if estimator.l1:
-        raise ValueError(f"l1={estimator.l1}: paths are without an l1 norm; fit for each C")
-    if estimator.slack_penalty != "linear":
+def prepared_copy(model: Any, data: tuple[Any, Any, Any]) -> tuple[Any, Prepared]:
+    """A copy of the estimator, and what it would train; not of all is there a path."""
+    if data[0] is None or data[1] is None:
+        raise TypeError("an estimator needs data: regularization_path(estimator, X, y)")
+    if "C" not in model.get_params(deep=False):
+        name = type(model).__name__
+        raise TypeError(f"{name} chooses C itself; paths are of {name.removesuffix('CV')}")
+    copy = clone(model).set_params(warm_start=False)
+    prepared = copy.prepare(*data)
+    if prepared.no_path:
+        raise TypeError(prepared.no_path)
+    l1, penalty = prepared.options["l1"], prepared.options["slack_penalty"]
+    if l1:
+        raise ValueError(f"l1={l1}: paths are without an l1 norm; fit for each C")
+    if penalty != "linear":
         raise ValueError(
-            f"slack_penalty={estimator.slack_penalty!r}: paths are followed by block-coordinate "
+            f"slack_penalty={penalty!r}: paths are followed by block-coordinate "
             'Frank-Wolfe, which is for linear slacks; use slack_penalty="linear", or fit for each C'
         )
-
-
-def _crf_solver(solver: Any, problem: Any) -> SDCA:
-    chosen = named_crf_solver("auto" if solver is None else solver, problem)
-    if problem.is_partial or not isinstance(chosen, SDCA):
-        why = "needs all labels, and some are missing" if problem.is_partial else "needs SDCA"
-        raise ValueError(f"{describe(chosen)} cannot follow a path, which {why}; fit for each C")
-    return _with_exact_gaps(chosen)
+    return copy, prepared
 
 
 def _with_exact_gaps(solver: Any) -> Any:
@@ -175,24 +226,21 @@ def _with_exact_gaps(solver: Any) -> Any:
     return replace(solver, averaging=False)
 
 
-def path_solver(solver: Any, problem: Any) -> BCFW:
-    """A block-coordinate solver: they take their dual point along to another lambda."""
-    if getattr(problem, "is_smoothed", False):
-        return _crf_solver(solver, problem)
-    if isinstance(solver, str) and solver != "auto":
-        if not isinstance(SOLVERS.get(solver), BCFW):
-            names = [name for name, known in SOLVERS.items() if isinstance(known, BCFW)]
-            raise ValueError(
-                f"solver={solver!r} cannot follow a path; expected 'auto', "
-                f"{', '.join(map(repr, names))}, or a BCFW object"
-            )
-        solver = SOLVERS[solver]
-    if solver is None or solver == "auto":
+def path_solver(solver: Any, problem: Any) -> BlockSolver:
+    """One that takes its dual point along to another lambda."""
+    is_crf = bool(problem.capabilities & CRF)
+    require(problem, Capability.SMOOTHED if is_crf else Capability.MAX_ORACLE, "a path")
+    if solver is None or is_auto(solver):
+        if is_crf:
+            return SDCA()
         cheap = not problem.is_compiled and oracle_seconds(problem) <= CHEAP_ORACLE_SECONDS
         return BCFW(direction=Direction.PAIRWISE if cheap else Direction.CORRECTIVE)
-    if not isinstance(solver, BCFW):
-        raise TypeError(
-            f"{describe(solver)} cannot follow a path; use BCFW, with any order and direction"
-        )
-    solver.check_fits(problem, Objective(1.0))
-    return _with_exact_gaps(solver)
+
+    chosen: Any = registered_solver(solver) if isinstance(solver, str) else solver
+    if not (isinstance(chosen, Solver) and chosen.follows_paths):
+        known = solver_names(lambda one: one.follows_paths and trains_crfs(one) == is_crf)
+        names = ", ".join(map(repr, [AUTO, *known]))
+        kind = ValueError if isinstance(solver, str) else TypeError
+        raise kind(f"solver={solver!r} cannot follow a path; expected {names}, or such an object")
+    chosen.check_fits(problem, Objective(1.0))
+    return _with_exact_gaps(chosen)

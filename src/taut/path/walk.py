@@ -1,10 +1,11 @@
 """The walk along lambda: passes and certificates, from one breakpoint to the next.
 
-What kind of path it is decides where the walk goes next (``linear``, ``constant``, ``grid``). All
-that a walk knows is in its attributes, and it stops only between its steps: going on after Ctrl-C,
-or from a checkpoint, takes the same steps that it would have taken without.
+What kind of path it is decides where the walk goes next (``path_kinds``). All that a walk knows is
+in its attributes, and it stops only between its steps: going on after Ctrl-C, or from a checkpoint,
+takes the same steps that it would have taken without.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from enum import Enum
@@ -13,13 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import in_mode
-from taut.path.breakpoint import Breakpoint
+from taut.path.held_out import Validation
+from taut.path.pieces import TABLE, Breakpoint
 from taut.path.start import begin, squared_norms
 from taut.path.storage import Storage
-from taut.path.validation import Validation
+from taut.path.task import PathOptions, Task
+from taut.solvers.block_solver import shrink_toward_truth
+from taut.solvers.block_state import rebuild_weights
 from taut.solvers.one_blas_thread import one_blas_thread
-from taut.solvers.run import Run, shrink_toward_truth
-from taut.solvers.state import rebuild_weights
+from taut.solvers.watch import Watch
 
 # Between two certificates there is at least a pass of oracle calls, but with a good cache not more
 # than so many passes of steps.
@@ -32,19 +35,27 @@ SMALL_PASS = 20_000
 SLICES = 16
 
 
+GO_ON = "the breakpoints so far are good, extend() goes on"
+
+
 class PathStatus(Enum):
     """How a walk ended; the text says what to do about it."""
 
     TO_ZERO = "the path is complete: its last weights serve for every smaller lambda"
     TO_LAM_MIN = "the path is complete, down to lam_min"
-    INTERRUPTED = "interrupted; the breakpoints so far are good, extend() goes on"
-    TERMINATED = "terminated by a signal; the breakpoints so far are good, extend() goes on"
-    TIME_LIMIT = "stopped at time_limit; the breakpoints so far are good, extend() goes on"
+    INTERRUPTED = f"interrupted; {GO_ON}"
+    TERMINATED = f"terminated by a signal; {GO_ON}"
+    TIME_LIMIT = f"stopped at time_limit; {GO_ON}"
+    CPU_LIMIT = f"stopped at cpu_limit; {GO_ON}"
     MAX_PASSES = (
         "stopped: max_passes at one lambda did not bring the gap down; the breakpoints so far are "
         "good. Raise max_passes and extend(), raise eps, or raise lam_min"
     )
-    CALLBACK = "stopped by the callback; the breakpoints so far are good, extend() goes on"
+    CALLBACK = f"stopped by the callback; {GO_ON}"
+
+
+def as_float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 class Solved(NamedTuple):
@@ -62,24 +73,19 @@ class Walk(ABC):
     a ``floor``, of the optimum at each lambda, but not less than ``floor`` times that objective.
     """
 
+    kappa: float
+
     @one_blas_thread()
-    def __init__(
-        self,
-        run: Run,
-        worst: np.ndarray,
-        *,
-        eps: float,
-        kappa: float,
-        lam_min: float | None,
-        max_passes: float,
-        floor: float | None = None,
-    ):
-        self.run, self.worst = run, worst
-        self.scale = float(run.importance @ worst) / run.n
-        self.part, self.kappa, self.floor = eps, kappa, floor
-        self.promised = eps * self.scale  # the gap promised, at the lambda of the last certificate
-        self.max_passes = max_passes
-        self.lam_min: Any = lam_min  # None: chosen by the data when the walk begins
+    def __init__(self, task: Task, options: PathOptions):
+        run, self.worst = task.first_run()
+        self.run = run
+        self.scale = float(run.importance @ self.worst) / run.n
+        self.part, self.floor = float(options.eps), as_float(options.floor)
+        if options.kappa is not None:
+            self.kappa = float(options.kappa)
+        self.promised = self.part * self.scale  # the gap, at the lambda of the last certificate
+        self.max_passes = options.max_passes
+        self.lam_min: Any = as_float(options.lam_min)  # None: by the data when the walk begins
         self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
         self.ahead: list[Solved] = []  # solved, not yet part of the path; the nearest is last
         self.numbers: list[int] = []  # where the storage has their weights, but for the first
@@ -129,6 +135,47 @@ class Walk(ABC):
 
     # --- walking ------------------------------------------------------------------------------
 
+    @one_blas_thread()
+    def go(self, watch: Watch) -> PathStatus:
+        """Walk until there is a reason to stop; another call goes on from there."""
+        watch.begin(self.seconds)
+        self.begun = watch.began
+        with watch.over(self):
+            if not self.points:
+                self.begin()
+            status = None
+            while status is None:
+                seen = len(self.points)
+                status = self.step()
+                self.seconds = watch.seconds
+                stop = watch.tell(self.points[seen:], TABLE) or watch.after_slice(self)
+                if status is None and stop is not None:
+                    status = PathStatus[stop.name]
+        return status
+
+    def save_to(self, checkpoint: Any) -> None:
+        checkpoint.save(self)
+
+    def line(self) -> str:
+        done, seconds = self.share_done, self.seconds
+        left = f", at least {seconds / done - seconds:.0f} s left" if done > 0 else ""
+        found, passes = len(self.points) - 1, self.oracle_calls / self.run.n
+        return (
+            f"lambda {self.lam:.3g} ({100 * done:.0f} % of the way to {self.lam_min:.3g})  "
+            f"{found} breakpoint{'' if found == 1 else 's'}  {passes:.1f} passes  "
+            f"{seconds:.0f} s{left}"
+        )
+
+    @property
+    def share_done(self) -> float:
+        """Of the way from the first lambda to the last, in log lambda."""
+        if len(self.points) < 2:
+            return 0.0
+        first = self.points[1].lam
+        if self.end <= self.lam_min or first <= self.lam_min:
+            return 1.0
+        return math.log(first / self.end) / math.log(first / self.lam_min)
+
     @property
     def oracle_calls(self) -> int:
         return self.calls_before + self.run.oracle_calls
@@ -144,6 +191,8 @@ class Walk(ABC):
         if self.has_arrived:
             self.set_out()
         run, n = self.run, self.run.n
+        if self.has_given_up:
+            return PathStatus.MAX_PASSES
         if self.has_looked or not self.certifies_first:
             size = n if run.is_compiled and n <= SMALL_PASS else -(-n // SLICES)
             run.advance(min(size, n - run.steps % n))
@@ -156,9 +205,14 @@ class Walk(ABC):
         if solved is not None:
             self.has_arrived = True
             self.arrive(solved)
-        elif run.steps - self.arrived_at >= self.max_passes * n:
-            return PathStatus.MAX_PASSES
         return None
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether the last certificate, of where the run still is, was one too many."""
+        steps, most = self.run.steps, self.max_passes * self.run.n
+        has_failed = self.has_looked and not self.has_arrived and self.certified_at == steps
+        return has_failed and steps - self.arrived_at >= most
 
     @property
     def certifies_first(self) -> bool:

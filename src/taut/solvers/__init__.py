@@ -8,6 +8,7 @@ from taut.solvers.sampling import Order
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solve import solve
+from taut.solvers.solver import Solver
 from taut.solvers.subgradient import Subgradient
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Order",
     "Simplicial",
     "Solution",
+    "Solver",
     "Status",
     "Subgradient",
     "solve",

@@ -5,10 +5,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from taut.problem.any_problem import AnyProblem
+from taut.solvers.block_state import ORACLE_CALLS, STEPS
 from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
+from taut.solvers.sampling import put_sampler
 from taut.solvers.solution import Solution, Status
+from taut.solvers.state_arrays import flattened
 
 
 class Objective(NamedTuple):
@@ -25,7 +29,9 @@ class Objective(NamedTuple):
 class AnyRun(ABC):
     """A problem, a solver's options and the state they move."""
 
-    state: Any  # has w and count, whose first entry counts steps
+    state: Any  # has at least w, lower, upper (empty without bounds) and count
+
+    problem: AnyProblem
 
     def __init__(self, problem: Any, solver: Any, objective: Objective):
         self.problem, self.solver = problem, solver
@@ -36,39 +42,39 @@ class AnyRun(ABC):
 
     @property
     def steps(self) -> int:
-        return int(self.state.count[0])
+        return int(self.state.count[STEPS])
 
     @property
-    @abstractmethod
     def pass_steps(self) -> int:
         """How many steps make a pass."""
+        return self.n
 
     @property
     def passes(self) -> float:
         return self.steps / self.pass_steps
 
     @property
-    @abstractmethod
-    def oracle_calls(self) -> int: ...
+    def oracle_calls(self) -> int:
+        return int(self.state.count[ORACLE_CALLS])
 
     @property
-    @abstractmethod
-    def is_compiled(self) -> bool: ...
+    def is_compiled(self) -> bool:
+        return self.problem.is_compiled
 
     @property
-    @abstractmethod
     def inference(self) -> str:
         """The method of the oracle, where there is a choice; "none" without one."""
+        return self.problem.inference
 
     @property
-    @abstractmethod
     def certifies(self) -> str:
         """Which relaxation the certificate is about; "" if none."""
+        return self.problem.certifies
 
     @property
     def formulation(self) -> str:
         """What is rescaled by the loss."""
-        return getattr(self.problem, "formulation", "margin")
+        return self.problem.formulation
 
     @property
     def bounds_last(self) -> bool:
@@ -136,6 +142,23 @@ class AnyRun(ABC):
                 "the same inference, or start cold"
             )
 
+    def has_problem_of(self, earlier: Solution) -> bool:
+        """Whether bounds proved of its objective, one it could go on from, are bounds of this."""
+        before = earlier.state
+        if before is None:
+            return False  # whether it had bounds, nothing tells
+        same_box = np.array_equal(before.lower, self.state.lower) and np.array_equal(
+            before.upper, self.state.upper
+        )
+        return (
+            same_box
+            and earlier.C == self.C
+            and earlier.n_examples == self.n
+            and earlier.slack_penalty == self.penalty.value
+            and bool(earlier.certifies) == bool(self.certifies)
+            and earlier.solver.temperature == self.solver.temperature
+        )
+
     @abstractmethod
     def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
         """Take this share of the dual point of the first ``n_before`` examples, and the truth for
@@ -147,6 +170,15 @@ class AnyRun(ABC):
 
     @abstractmethod
     def certify(self) -> Certificate: ...
+
+    @property
+    def early_looks(self) -> tuple[int, ...]:
+        """Passes before the second certificate after which there is one more, by ``look``."""
+        return ()
+
+    def look(self) -> Certificate:
+        """A certificate for the history: if ``certify`` moves the run, this does not."""
+        return self.certify()
 
     @abstractmethod
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate: ...
@@ -170,12 +202,30 @@ class AnyRun(ABC):
         """Why the state cannot be written to a file; "" if it can."""
         return ""
 
-    growing: ClassVar[tuple[str, ...]] = ()  # how the names of saved arrays of any length begin
+    # Fields of the state that are not saved: scratch memory, and what follows from the rest.
+    left_out: ClassVar[frozenset[str]] = frozenset()
     recomputes_objectives: ClassVar[bool] = True  # or whether ``primal_of`` is only a bound
 
     @abstractmethod
     def saved_arrays(self) -> dict[str, np.ndarray]:
         """Everything that cannot be computed from the rest, to the bit."""
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        """How the names of saved arrays of any length begin."""
+        return ()
+
+    def saved_state(self) -> dict[str, np.ndarray]:
+        return flattened(self.state, self.left_out)
+
+    def put_state(self, arrays: dict[str, np.ndarray]) -> None:
+        """All that is of fixed length, in place."""
+        saved = self.saved_state()
+        for name, array in saved.items():
+            if not name.startswith(("sampler.", *self.growing)):
+                array[...] = arrays[name]
+        if "sampler.permutation" in saved:
+            put_sampler(self.state.sampler, arrays)
 
     @abstractmethod
     def put(self, arrays: dict[str, np.ndarray]) -> None:

@@ -19,10 +19,12 @@ Frank-Wolfe optimization of structured SVMs.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from taut._compile import Problem, both_modes, by_reference, compiled
-from taut.accumulator import squared_norm
+import numpy as np
+
+from taut._compile import Problem, both_modes, by_reference, compiled, in_mode, local, ready
+from taut.arrays.accumulator import squared_norm
 from taut.problem import (
     add_corner,
     add_loss,
@@ -38,10 +40,9 @@ from taut.problem import (
     scores,
     weight,
 )
-from taut.solvers.corners import best_and_worst, has_room, insert, rescale
-from taut.solvers.sampling import Order, draw, set_gap, stored_gap
-from taut.solvers.solver import Objective, Solver
-from taut.solvers.state import (
+from taut.solvers.any_run import Objective
+from taut.solvers.block_solver import BlockRun, BlockSolver
+from taut.solvers.block_state import (
     AVERAGED,
     GLOBAL_GAP,
     ORACLE_CALLS,
@@ -49,21 +50,25 @@ from taut.solvers.state import (
     line_search,
     move,
 )
-
-
-def parsed(kind: Any, value: Any, name: str) -> Any:
-    """An enumeration's member from itself or its name in lower case."""
-    if isinstance(value, str):
-        if value.upper() not in kind.__members__:
-            raise ValueError(f"{name}={value!r}; expected {_names(kind)}")
-        return kind[value.upper()]
-    if value not in list(kind):
-        raise ValueError(f"{name}={value!r}; expected {_names(kind)}")
-    return kind(value)
-
-
-def _names(kind: Any) -> str:
-    return ", ".join(repr(member.lower()) for member in kind.__members__)
+from taut.solvers.checks import parsed
+from taut.solvers.corners import (
+    Corners,
+    are_weights,
+    best_and_worst,
+    grown,
+    has_room,
+    hold_labels,
+    insert,
+    new_corners,
+    new_scratch,
+    no_corners,
+    rescale,
+    saved_corners,
+    with_new_blocks,
+)
+from taut.solvers.corrective import cheap_passes, corrective_steps, sweep
+from taut.solvers.sampling import Order, draw, set_gap, stored_gap
+from taut.solvers.solution import Solution, describe
 
 
 class Direction(IntEnum):
@@ -74,7 +79,7 @@ class Direction(IntEnum):
 
 
 @dataclass(frozen=True)
-class BCFW(Solver):
+class BCFW(BlockSolver):
     """Options of block-coordinate Frank-Wolfe.
 
     ``order`` is "cyclic", "permuted", "uniform" or "gap"; ``direction`` is "toward", "pairwise",
@@ -84,6 +89,8 @@ class BCFW(Solver):
     two exact computations of all gaps (None: the stored gaps are never refreshed, the certificate
     is still computed every 10 passes).
     """
+
+    follows_paths: ClassVar[bool] = True
 
     order: Order | str = Order.GAP
     direction: Direction | str = Direction.TOWARD
@@ -98,10 +105,8 @@ class BCFW(Solver):
     cheap_passes: int = 20
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", parsed(Order, self.order, "order"))
+        self.check_options()
         object.__setattr__(self, "direction", parsed(Direction, self.direction, "direction"))
-        if self.refresh is not None and self.refresh < 1:
-            raise ValueError(f"refresh={self.refresh}; a number of passes, or None for never")
         if self.cheap_passes < 0:
             raise ValueError(f"cheap_passes={self.cheap_passes}; it must not be negative")
 
@@ -115,10 +120,6 @@ class BCFW(Solver):
     @property
     def keeps_gram(self) -> bool:
         return self.direction is Direction.CORRECTIVE
-
-    @property
-    def check_every(self) -> int:
-        return self.refresh or 10
 
     @property
     def keeps_alpha(self) -> bool:
@@ -139,10 +140,97 @@ class BCFW(Solver):
         parts += ["cache"] * self.cache + ["averaging"] * self.averaging
         return f"block-coordinate Frank-Wolfe ({', '.join(parts)})"
 
-    def start(self, problem: Any, objective: Objective) -> Any:
-        from taut.solvers.run import Run  # which knows this class
+    def start(self, problem: Any, objective: Objective) -> "BCFWRun":
+        return BCFWRun(problem, self, objective)
 
-        return Run(problem, self, objective)
+
+class BCFWRun(BlockRun):
+    solver: BCFW
+
+    def first_corners(self) -> Corners:
+        if not self.solver.keeps_corners:
+            return no_corners()
+        return new_corners(self.problem, self.lengths, self.solver.keeps_gram)
+
+    def compile_steps(self) -> None:
+        super().compile_steps()
+        if self.solver.keeps_gram:
+            ready(sweep, self.problem, self.state, self.C, 0, 0.0)
+
+    @property
+    def early_looks(self) -> tuple[int, ...]:
+        """A certificate costs a tenth of a corrective pass where the oracle is a Viterbi run, half
+        of a pass of other steps; so only the former show more of the curve, for 1 or 2 %."""
+        solver = self.solver
+        if not (self.is_compiled and solver.keeps_gram and not self.inference) or solver.averaging:
+            return ()
+        return tuple(passes for passes in (1, 3) if 2 * passes <= solver.check_every)
+
+    def advance(self, n_steps: int) -> None:
+        solver, before = self.solver, self.steps
+        self.visit(n_steps)
+        if solver.keeps_gram and self.steps // self.n > before // self.n:
+            cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
+
+    def visit(self, n_blocks: int) -> None:
+        end = self.steps + n_blocks
+        self._visit(n_blocks)
+        while self.steps < end:  # the pool of corners is full
+            self._put_corners(grown(self.state.corners))
+            self._visit(end - self.steps)
+
+    def _visit(self, n_blocks: int) -> None:
+        problem, state, solver = self.problem, self.state, self.solver
+        if solver.keeps_gram:
+            steps = in_mode(corrective_steps, problem)
+            steps(problem, state, self.C, self.n, solver.slots, n_blocks)
+        else:
+            options = pass_options(solver, self.C, self.n)
+            in_mode(bcfw_steps, problem)(problem, state, options, n_blocks)
+
+    def _put_corners(self, corners: Corners) -> None:
+        """With scratch memory to match."""
+        scratch = new_scratch(2 * int(corners.used[3]) + 32)
+        self.state = self.state._replace(corners=corners, scratch=scratch)
+
+    def take_memory(self, earlier: Solution) -> None:
+        before, now = earlier.solver, self.solver
+        if not now.keeps_alpha:
+            return
+        if not before.keeps_alpha or (now.keeps_gram and not before.keeps_gram):
+            raise ValueError(
+                f"the earlier run, {describe(before)}, did not keep the active sets that "
+                f"{describe(now)} needs; warm-start with the same solver, or start cold"
+            )
+        corners = earlier.state.corners
+        if not now.keeps_gram:
+            corners = corners._replace(gram=np.zeros(0))
+        if not self.is_compiled:
+            hold_labels(self.problem, corners)
+        first = len(earlier.state.ell)
+        self._put_corners(with_new_blocks(self.problem, corners, self.lengths, first))
+
+    @property
+    def unsavable(self) -> str:
+        if not self.solver.keeps_corners or self.is_compiled:
+            return ""
+        return (
+            "a checkpoint cannot hold the labels of a Python model (they may be any object); "
+            'use solver="bcfw", which remembers none, or no checkpoint'
+        )
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        solver = self.solver
+        if solver.keeps_corners:
+            corners = saved_corners(self.state.corners, arrays, self.lengths, self.problem.n_states)
+            # Momentum starts from the weights before.
+            weights = [corners.alpha] * solver.keeps_alpha + [corners.before] * solver.keeps_gram
+            if (corners.gram.size > 0) != solver.keeps_gram or not all(
+                are_weights(corners, alpha) for alpha in weights
+            ):
+                raise ValueError("the active sets are inconsistent")
+            self._put_corners(corners)
+        super().put(arrays)
 
 
 @by_reference
@@ -215,7 +303,7 @@ def block_step(problem, state, options, i):
                 problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS]
             )
 
-    take_step(problem, state, options, i, mean, plus, plus_value, away, away_value)
+    take_step(problem, state, options, i, seen_of(mean, plus, plus_value, away, away_value))
     if not options.keeps_corners:
         forget(problem, i, state.y)
 
@@ -236,9 +324,25 @@ def _is_mixed(alpha):
     return alpha < 1.0 - 1e-12
 
 
+@by_reference
+class Seen(NamedTuple):
+    """Values of mu_i, of the labelling to go to, and of the worst active one; their slots."""
+
+    mean: float
+    plus: int
+    plus_value: float
+    away: int
+    away_value: float
+
+
+seen_of = local(Seen)
+
+
 @both_modes
-def take_step(problem, state, options, i, mean, plus, plus_value, away, away_value):
+def take_step(problem, state, options, i, seen):
     """Move mu_i and w along the chosen direction by the exact step."""
+    mean, plus_value, away_value = seen.mean, seen.plus_value, seen.away_value
+    plus, away = seen.plus, seen.away
     corners = state.corners
     alpha = corners.alpha
     scale = options.C * weight(problem, i)

@@ -10,7 +10,7 @@ Bounds = tuple[Any, Any]
 def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
     """The user's bounds together with those the structure cannot do without."""
     lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
-    required = getattr(problem, "required_bounds", lambda: None)()
+    required = problem.required_bounds()
     if required is None:
         return lower, upper
     if not lower.size:

@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import Opaque, Problem, compiled, in_mode
+from taut._compile import (
+    Integers,
+    Labels,
+    Opaque,
+    Problem,
+    Vector,
+    by_reference,
+    compiled,
+    in_mode,
+)
 from taut.problem import add_loss, argmax, attained, block_value, forget, length, scores
 
 
@@ -28,10 +37,13 @@ class Point(NamedTuple):
     mu: Any
 
 
+NO_GAPS = np.zeros(0)
+
+
 class Certificate(NamedTuple):
     primal: float
     dual: float
-    block_gaps: np.ndarray
+    block_gaps: np.ndarray = NO_GAPS
     soft_gap: float = np.nan  # of solvers with soft constraints: what their steps reduce
     violation: float = np.nan  # by how much their constraints are missed
 
@@ -40,40 +52,63 @@ class Certificate(NamedTuple):
         return self.primal - self.dual
 
 
+@by_reference
+class Answers(NamedTuple):
+    """Of all examples."""
+
+    best: Vector  # the oracle's values
+    reached: Vector  # what its labellings attain
+    mean: Vector  # the values of mu_i
+    labels: Labels  # empty unless they are kept
+    label_at: Integers  # where those of each example begin
+
+
 @compiled
-def ask_oracle(
-    problem: Problem, w, mu, work: Opaque, y, which, best, reached, mean, labels, label_at
-):
-    """Oracle value, what its labelling attains, value of mu_i and (if there is room for them)
-    labels of the given blocks."""
+def ask_oracle(problem: Problem, w, mu, work: Opaque, y, which, answers):
+    """The oracle's answers about the examples ``which``."""
     for position in range(which.size):
         i = which[position]
         scores(problem, w, i, work)
         add_loss(problem, i, work)
-        mean[i] = block_value(problem, w, i, work, mu)
-        best[i] = argmax(problem, w, i, work, y)
-        reached[i] = attained(problem, w, i, work, y, best[i])
-        if labels.size > 0:
+        answers.mean[i] = block_value(problem, w, i, work, mu)
+        bound = argmax(problem, w, i, work, y)
+        answers.best[i] = bound
+        answers.reached[i] = attained(problem, w, i, work, y, bound)
+        if answers.labels.size > 0:
             for t in range(length(problem, i)):
-                labels[label_at[i] + t] = y[t]
+                answers.labels[answers.label_at[i] + t] = y[t]
         else:
             forget(problem, i, y)
+
+
+@compiled
+def block_averages(problem: Problem, w, mu, work: Opaque, averages):
+    """H_i averaged over mu_i, of every block; at w = 0, the losses of all mu_i."""
+    for i in range(averages.size):
+        scores(problem, w, i, work)
+        add_loss(problem, i, work)
+        averages[i] = block_value(problem, w, i, work, mu)
+
+
+def lengths_of(problem: Any) -> np.ndarray:
+    return np.array([length(problem, i) for i in range(problem.n)], np.int64)
 
 
 class OraclePass:
     """One exact oracle call for every block, on all cores; owns its threads' scratch memory."""
 
-    def __init__(self, problem: Any, n_threads: int, label_at: np.ndarray | None = None):
+    def __init__(self, problem: Any, n_threads: int, keeps_answers: bool = False):
         n = problem.n
-        self.problem = problem
+        self.problem, self.keeps_answers = problem, keeps_answers
         n_threads = min(n_threads, n) if problem.is_compiled else 1
         self.parts = np.array_split(np.arange(n), n_threads)
         self.works = [problem.new_work() for _ in range(n_threads)]
         self.ys = [np.zeros(problem.longest, np.int32) for _ in range(n_threads)]
+        lengths = lengths_of(problem) if keeps_answers else np.zeros(0, np.int64)
         self.best, self.reached, self.mean = np.zeros(n), np.zeros(n), np.zeros(n)
-        # Batch Frank-Wolfe wants the labellings too; label_at says where each one goes.
-        self.label_at = np.zeros(0, np.int64) if label_at is None else label_at[:-1]
-        self.labels = np.zeros(0 if label_at is None else label_at[-1], np.int32)
+        self.labels = np.zeros(int(lengths.sum()), np.int32)
+        self.label_at = np.cumsum(lengths) - lengths
+        self.answers = Answers(self.best, self.reached, self.mean, self.labels, self.label_at)
 
     def run(self, w: np.ndarray, mu: Any, nothing: bool = False) -> None:
         """Call the oracle for all blocks; for none with ``nothing``, which only compiles."""
@@ -90,9 +125,8 @@ class OraclePass:
     def ask(self, w: np.ndarray, mu: Any, which: np.ndarray, thread: int = 0) -> None:
         """Call the oracle for these blocks."""
         in_mode(ask_oracle, self.problem)(
-            self.problem, w, mu, self.works[thread], self.ys[thread], which,
-            self.best, self.reached, self.mean, self.labels, self.label_at,
-        )  # fmt: skip
+            self.problem, w, mu, self.works[thread], self.ys[thread], which, self.answers
+        )
 
 
 def certify(

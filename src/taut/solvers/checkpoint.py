@@ -4,6 +4,10 @@ The file is a NumPy archive of plain arrays, one JSON text with what the run was
 fingerprint, solver, C, seed, history), and a digest of all that. A checkpoint of another run is
 refused. A run says which arrays it has (``saved_arrays``), takes them back (``put``) and knows what
 must follow from the rest (``check``); everything else about checkpoints is here.
+
+The digest tells of damage. A file that was altered and signed anew is checked as far as compiled
+code trusts it, and no dual point is believed that does not belong to its weights and losses;
+numbers of remembered labellings and of points found earlier are believed.
 """
 
 import hashlib
@@ -20,11 +24,10 @@ from taut.files.atomic import atomic_write
 from taut.solvers.best import ROUNDING, Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.seeds import known_seed
-from taut.solvers.solution import HISTORY
+from taut.solvers.solution import Row
+from taut.solvers.state_arrays import check_arrays
 
-FORMAT = "taut checkpoint 5"
-# Counters beyond this are not exact as floats, and no run comes near.
-MOST_COUNTED = 2**53
+FORMAT = "taut checkpoint 6"
 
 
 class CheckpointFile:
@@ -45,13 +48,13 @@ class CheckpointFile:
             raise ValueError(run.unsavable)
         bounds = run.state.lower.tobytes() + run.state.upper.tobytes()
         self.identity = {
+            **more,
             "formulation": run.formulation,
-            "training data or loss": run.problem.fingerprint(),
-            "solver": repr(run.solver),
+            "set of examples, or loss": run.problem.fingerprint(),
+            "solver": repr(run.solver),  # after C, which decides what "auto" is
             "relaxation": run.certifies,
             "bounds": hashlib.blake2b(bounds, digest_size=8).hexdigest(),
             "seed": known_seed(run.seed),
-            **more,
         }
 
     def is_due(self) -> bool:
@@ -97,8 +100,6 @@ class CheckpointFile:
         """
         try:
             check_arrays(run.saved_arrays(), arrays, run.growing)
-            if "sampler.permutation" in arrays:
-                check_order(arrays)
             run.put(arrays)
             certificate = run.certify()
             run.check(arrays, certificate)
@@ -140,7 +141,7 @@ class Checkpoint(CheckpointFile):
     def _contradiction(self, run: Any, best: Best, now: Certificate, primal: float) -> str:
         """What of its claims cannot be, given what was proved just now; "" if all can."""
         # An approximate oracle proves another bound each time, within its accuracy.
-        slack = 2.0 * getattr(run.problem, "slack", lambda: 0.0)()
+        slack = 2.0 * run.problem.slack()
         if run.recomputes_objectives and not np.isclose(
             primal, best.primal, rtol=ROUNDING, atol=slack
         ):
@@ -158,70 +159,20 @@ class Checkpoint(CheckpointFile):
     def _best(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Best:
         try:
             best = Best(
-                rows=[tuple(map(float, row)) for row in header["rows"]],
+                rows=[Row._make(map(float, row)) for row in header["rows"]],
                 primal=float(header["primal"]),
                 dual=float(header["dual"]),
                 w=arrays.pop("best_w"),
                 returned=str(header["returned"]),
                 seconds=float(header["seconds"]),
+                seconds_in={what: float(spent) for what, spent in header["seconds_in"].items()},
                 lowest=float(header["lowest"]),
                 score=float(header["score"]),
                 checks_since=int(header["checks_since"]),
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self.damaged("its header") from error
-        if any(len(row) != len(HISTORY.names or ()) for row in best.rows):
-            raise self.damaged("rows of another length")
         return best
-
-
-# --- arrays ---------------------------------------------------------------------------------------
-
-
-def flattened(state: Any, left_out: frozenset[str], prefix: str = "") -> dict[str, np.ndarray]:
-    """The arrays of a state by name, without those that are scratch or follow from the rest."""
-    arrays: dict[str, np.ndarray] = {}
-    for name, value in zip(state._fields, state, strict=True):
-        if prefix == "" and name in left_out:
-            continue
-        if isinstance(value, tuple):
-            arrays |= flattened(value, left_out, f"{name}.")
-        else:
-            arrays[prefix + name] = value
-    return arrays
-
-
-def check_arrays(
-    current: dict[str, np.ndarray], arrays: dict[str, np.ndarray], growing: tuple[str, ...]
-) -> None:
-    """Saved arrays are like the current ones, but for the length of those that grow."""
-    for name, array in current.items():
-        saved = arrays.get(name)
-        if saved is None or saved.dtype != array.dtype or saved.ndim != array.ndim:
-            raise ValueError(f"array {name}")
-        if not name.startswith(growing) and saved.shape != array.shape:
-            raise ValueError(f"array {name} has shape {saved.shape}, not {array.shape}")
-        if saved.dtype.kind == "f" and not np.all(np.isfinite(saved)):
-            raise ValueError(f"array {name} has values that are not finite")
-        counts = name in ("count", "visits")
-        if counts and np.any((saved < 0) | (saved > MOST_COUNTED)):
-            raise ValueError(f"array {name} has a number that no run counts to")
-
-
-def check_order(arrays: dict[str, np.ndarray]) -> None:
-    """The sampler's permutation is one, and its position lies in it."""
-    permutation = arrays["sampler.permutation"]
-    if not np.array_equal(np.sort(permutation), np.arange(len(permutation))):
-        raise ValueError("the block order is not a permutation")
-    if not 0 <= arrays["sampler.position"][0] < len(permutation):
-        raise ValueError("the place in the block order does not exist")
-
-
-def check_follows(stored: np.ndarray, computed: np.ndarray, what: str) -> None:
-    """Stored numbers are those that follow from the rest, but for rounding, which is kept."""
-    rounding = 1e-9 * (1.0 + np.abs(stored).max(initial=0.0))
-    if not np.allclose(stored, computed, rtol=1e-6, atol=rounding):
-        raise ValueError(f"{what} do not belong together")
 
 
 # --- the file -------------------------------------------------------------------------------------

@@ -15,7 +15,24 @@ def is_count(value: Any) -> bool:
     return is_number(value) and isinstance(value, Integral) and int(value) >= 1
 
 
+def check_limits(time_limit: Any, cpu_limit: Any) -> None:
+    """Of seconds, by the clock or of this process."""
+    for name, limit in (("time_limit", time_limit), ("cpu_limit", cpu_limit)):
+        if limit is not None and not (is_number(limit) and limit >= 0):
+            raise ValueError(f"{name}={limit!r}; a number of seconds, or None for no limit")
+
+
 def check_count(value: Any, name: str, what: str) -> None:
     """``None`` or a count of something."""
     if value is not None and not is_count(value):
         raise ValueError(f"{name}={value!r}; {what}, at least 1, or None")
+
+
+def parsed(kind: Any, value: Any, name: str) -> Any:
+    """An enumeration's member from itself or its name in lower case."""
+    if isinstance(value, str) and value.upper() in kind.__members__:
+        return kind[value.upper()]
+    if isinstance(value, str) or value not in list(kind):
+        names = ", ".join(repr(member.lower()) for member in kind.__members__)
+        raise ValueError(f"{name}={value!r}; expected {names}")
+    return kind(value)

@@ -125,6 +125,25 @@ def grown(corners: Corners) -> Corners:
     return corners._replace(**pool)
 
 
+def hold_labels(problem: Any, corners: Corners) -> None:
+    """Of a Python model, whose labels are forgotten when nobody holds them: these have one more."""
+    for i, slot in enumerate(corners.head):
+        while slot >= 0:
+            problem.hold(i, corners.labels[corners.label_at[slot] :])
+            slot = corners.following[slot]
+
+
+def saved_corners(
+    now: Corners, arrays: dict[str, np.ndarray], lengths: np.ndarray, n_states: int | None
+) -> Corners:
+    """Those of a checkpoint; ValueError if they are none."""
+    # Copies: a run that goes on changes them.
+    saved = Corners(**{name: arrays[f"corners.{name}"].copy() for name in Corners._fields})
+    if saved.used.shape != now.used.shape or not are_sound(saved, lengths, n_states):
+        raise ValueError("the active sets are inconsistent")
+    return saved
+
+
 def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bool:
     """Whether arrays that came from a file form lists that compiled code may walk.
 
@@ -164,14 +183,15 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
     return bool(np.array_equal(counted, corners.size)) and largest == counted.max()
 
 
-def are_weights(corners: Corners, n: int) -> bool:
+def are_weights(corners: Corners, alpha: np.ndarray) -> bool:
     """Whether alpha is a distribution in every block, and ranks count its slots."""
+    n = len(corners.head)
     slot, block = corners.head, np.arange(n)
     sums, ranks = np.zeros(n), np.zeros(n)
     while slot.size:
-        if corners.alpha[slot].min() < 0:
+        if alpha[slot].min() < 0:
             return False
-        sums[block] += corners.alpha[slot]
+        sums[block] += alpha[slot]
         ranks[block] += corners.rank[slot]
         slot = corners.following[slot]
         block, slot = block[slot != -1], slot[slot != -1]

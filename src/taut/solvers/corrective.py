@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from taut._compile import Problem, both_modes, compiled, in_mode
-from taut.accumulator import DENSE, add_to, clear
+from taut.arrays.accumulator import DENSE, add_to, clear
 from taut.problem import (
     add_corner,
     add_loss,
@@ -49,9 +49,9 @@ from taut.problem import (
     true_label,
     weight,
 )
+from taut.solvers.block_state import AVERAGED, MOMENTUM, ORACLE_CALLS, STEPS, move
 from taut.solvers.corners import has_room, insert
 from taut.solvers.sampling import draw, set_gap
-from taut.solvers.state import AVERAGED, MOMENTUM, ORACLE_CALLS, STEPS, move
 
 # A visit ends when what it could still gain is this fraction of what it could at first.
 ENOUGH = 0.05

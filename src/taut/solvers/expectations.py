@@ -9,12 +9,12 @@ there are, and the parts are added in order: the number of threads never changes
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import Opaque, Problem, compiled, in_mode
-from taut.accumulator import dense_accumulator
+from taut._compile import Opaque, Problem, Vector, by_reference, compiled, in_mode
+from taut.arrays.accumulator import dense_accumulator
 from taut.problem import (
     add_corner,
     add_loss,
@@ -31,17 +31,24 @@ MOST_PARTS = 8
 MOST_NUMBERS = 2**24
 
 
+@by_reference
+class Found(NamedTuple):
+    """Of all examples, and the dual point that is at the truth."""
+
+    value: Vector
+    loss: Vector  # with the entropy
+    mu: Vector
+
+
 @compiled
-def add_expectations(
-    problem: Problem, w, mu, first, last, amount, work: Opaque, y, direct, value, loss
-):
-    """direct += amount * sum of s_i Psi_i q_i; value and entropy (with loss) of every q_i."""
-    for i in range(first, last):
+def add_expectations(problem: Problem, w, part, amount, work: Opaque, y, direct, found):
+    """direct += amount * sum of s_i Psi_i q_i; value and entropy of every q_i of a part."""
+    for i in range(part[0], part[1]):
         scores(problem, w, i, work)
         add_loss(problem, i, work)
-        value[i] = argmax(problem, w, i, work, y)
-        loss[i] = label_loss(problem, i, y)
-        begin_change(problem, i, mu, 0.0, work)
+        found.value[i] = argmax(problem, w, i, work, y)
+        found.loss[i] = label_loss(problem, i, y)
+        begin_change(problem, i, found.mu, 0.0, work)
         add_corner(problem, i, y, 1.0, work)
         project(problem, i, work, amount * weight(problem, i), direct)
 
@@ -66,6 +73,7 @@ class Expectations:
         self.n_threads = min(n_threads, n_parts) if problem.is_compiled else 1
         self.mu = problem.new_dual()
         self.value, self.loss = np.zeros(n), np.zeros(n)
+        self.found = Found(self.value, self.loss, self.mu)
         self.scratch = [self._scratch() for _ in range(self.n_threads)]
 
     def _scratch(self) -> tuple[Any, np.ndarray]:
@@ -83,12 +91,12 @@ class Expectations:
 
         def some(thread: int) -> None:
             for part in range(thread, len(self.sums), self.n_threads):
-                first, last = (0, 0) if nothing else self.edges[part : part + 2]
+                examples = np.zeros(2, np.int64) if nothing else self.edges[part : part + 2]
                 self.sums[part][:] = 0.0
+                direct = dense_accumulator(self.sums[part])
                 in_mode(add_expectations, self.problem)(
-                    self.problem, w, self.mu, first, last, amount, *self.scratch[thread],
-                    dense_accumulator(self.sums[part]), self.value, self.loss,
-                )  # fmt: skip
+                    self.problem, w, examples, amount, *self.scratch[thread], direct, self.found
+                )
 
         if self.n_threads == 1:
             some(0)

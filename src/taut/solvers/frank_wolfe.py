@@ -10,15 +10,18 @@ Reference: Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), algorithm 2.
 from dataclasses import dataclass
 from typing import Any
 
-from taut._compile import Problem, compiled
-from taut.accumulator import squared_norm
+import numpy as np
+
+from taut._compile import Problem, compiled, in_mode
+from taut.arrays.accumulator import dense_accumulator, squared_norm
 from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
-from taut.solvers.solver import Objective, Solver
-from taut.solvers.state import AVERAGED, STEPS, line_search, move
+from taut.solvers.any_run import Objective
+from taut.solvers.block_solver import BlockRun, BlockSolver
+from taut.solvers.block_state import AVERAGED, STEPS, line_search, move
 
 
 @dataclass(frozen=True)
-class FrankWolfe(Solver):
+class FrankWolfe(BlockSolver):
     """Options of batch Frank-Wolfe."""
 
     averaging: bool = False
@@ -27,21 +30,35 @@ class FrankWolfe(Solver):
     def check_every(self) -> int:
         return 1
 
-    @property
-    def keeps_corners(self) -> bool:
-        return False
-
-    @property
-    def keeps_gram(self) -> bool:
-        return False
-
     def describe(self) -> str:
         return "batch Frank-Wolfe"
 
-    def start(self, problem: Any, objective: Objective) -> Any:
-        from taut.solvers.run import Run  # which knows this class
+    def start(self, problem: Any, objective: Objective) -> "FrankWolfeRun":
+        return FrankWolfeRun(problem, self, objective)
 
-        return Run(problem, self, objective)
+
+class FrankWolfeRun(BlockRun):
+    @property
+    def keeps_answers(self) -> bool:
+        return True
+
+    def visit(self, n_blocks: int) -> None:
+        """One step of all blocks, by the labellings of the last certificate if it was here."""
+        if not self.oracle_is_fresh:
+            self.certify()
+        self.oracle_is_fresh = False
+        oracle = self.oracle
+        gain = float(self.importance @ (oracle.reached - oracle.mean))
+        self._step(gain, oracle.label_at)
+
+    def _step(self, gain: float, label_at: np.ndarray) -> None:
+        whole = dense_accumulator(np.zeros(self.problem.dim))
+        step = in_mode(fw_step, self.problem)
+        step(self.problem, self.state, self.C, gain, self.oracle.labels, label_at, whole)
+
+    def compile_steps(self) -> None:
+        self._step(0.0, self.oracle.label_at[:0])
+        self.state.count[:] = 0
 
 
 @compiled

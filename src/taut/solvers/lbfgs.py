@@ -20,19 +20,18 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from taut.solvers.any_run import Objective
+from taut.problem.capability import Capability
+from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.block_state import ORACLE_CALLS, STEPS
 from taut.solvers.bounds import endless_if_none, placed, problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.checkpoint import check_follows
 from taut.solvers.checks import is_count
 from taut.solvers.expectations import Expectations
-from taut.solvers.oracle_run import OracleRun
 from taut.solvers.quasi_newton import QuasiNewton
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solver import Solver
-from taut.solvers.state import ORACLE_CALLS, STEPS
+from taut.solvers.state_arrays import check_follows
 
-NO_GAPS = np.zeros(0)
 SEARCH = "search."  # prefix of the minimiser's arrays in a checkpoint
 
 
@@ -49,8 +48,8 @@ class LBFGS(Solver):
 
     memory: int = 10
 
-    trains_crfs: ClassVar[bool] = True
-    takes_missing_labels: ClassVar[bool] = True
+    needs: ClassVar[Capability] = Capability.LIKELIHOOD
+    returns: ClassVar[str] = "its best iterate"
 
     def __post_init__(self) -> None:
         if not is_count(self.memory):
@@ -80,7 +79,7 @@ class Evaluation(NamedTuple):
     gradient: np.ndarray
 
 
-class LBFGSRun(OracleRun):
+class LBFGSRun(AnyRun):
     """Starts at zero, or from an earlier solution; then ``advance`` and ``certify``."""
 
     def __init__(self, problem: Any, solver: LBFGS, objective: Objective):
@@ -92,7 +91,7 @@ class LBFGSRun(OracleRun):
         self.state = State(placed(w, lower, upper), lower, upper, np.zeros(2, np.int64))
         self.free = Expectations(problem.free, objective.n_threads)
         self.known = (
-            Expectations(problem.known, objective.n_threads) if problem.is_partial else None
+            None if problem.known is None else Expectations(problem.known, objective.n_threads)
         )
         self.parts = [self.free] if self.known is None else [self.free, self.known]
         self.truth = self.free.of_truth(self.C) if self.known is None else np.zeros(0)
@@ -101,10 +100,6 @@ class LBFGSRun(OracleRun):
         self.is_certified = False
 
     # --- what the loop asks ---------------------------------------------------------------------
-
-    @property
-    def dual(self) -> None:
-        """The marginals at w, which are not kept."""
 
     @property
     def bounds_last(self) -> bool:
@@ -151,7 +146,7 @@ class LBFGSRun(OracleRun):
 
     def certify(self) -> Certificate:
         self.is_certified = True
-        return Certificate(self.lowest, self.bound, NO_GAPS)
+        return Certificate(self.lowest, self.bound)
 
     def _started(self) -> QuasiNewton:
         if self.minimiser is None:
@@ -219,7 +214,7 @@ class LBFGSRun(OracleRun):
 
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         found = self.evaluate(self.state.w)
-        check_follows(np.array([found.primal, found.dual]), arrays["values"], "weights and bounds")
+        check_follows(arrays["values"], np.array([found.primal, found.dual]), "weights and bounds")
 
     def primal_of(self, w: np.ndarray) -> float:
         return self.evaluate(w).primal

@@ -1,4 +1,7 @@
-"""The loop that all solvers share: certificates, stopping, interruption, progress, checkpoints."""
+"""The loop that all solvers share: certificates, and what they say of stopping.
+
+What else may stop a run, and what is saved and shown meanwhile, is in :mod:`taut.solvers.watch`.
+"""
 
 import time
 from collections.abc import Callable
@@ -10,14 +13,17 @@ from taut.solvers.any_run import AnyRun
 from taut.solvers.best import Best
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import Checkpoint
-from taut.solvers.interrupt import Interrupt, deferred_interrupt
-from taut.solvers.progress import GAP, SOFT_GAP, VIOLATION, Progress
-from taut.solvers.solution import HISTORY, Solution, Status
+from taut.solvers.progress import time_left
+from taut.solvers.solution import HISTORY, Row, Solution, Status
+from taut.solvers.watch import Watch
 
-NO_GAPS = np.zeros(0)
-UNFINISHED = (Status.MAX_PASSES, Status.TIME_LIMIT, Status.SOFT_CONVERGED)
-Callback = Callable[[np.record], bool | None]
-
+UNFINISHED = (
+    Status.MAX_PASSES,
+    Status.TIME_LIMIT,
+    Status.CPU_LIMIT,
+    Status.SOFT_CONVERGED,
+)
+Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
 # A certificate's sums are right but for this part of an example's weight.
 ROUNDING = 1e-12
@@ -37,6 +43,14 @@ def check_scale(scale: float) -> None:
         )
 
 
+def score_of(validate: Score, w: np.ndarray) -> float:
+    """A comparison with what is not a number would choose any weights."""
+    score = float(validate(w))
+    if np.isnan(score):
+        raise ValueError("the score on held-out data is not a number")
+    return score
+
+
 @dataclass
 class Loop:
     """Runs a solver until a certificate, a limit or the user says stop."""
@@ -44,13 +58,9 @@ class Loop:
     run: AnyRun
     tol: float
     max_passes: float
-    time_limit: float | None
-    cpu_limit: float | None
-    callback: Callback | None
-    validate: Callable[[np.ndarray], float] | None
+    validate: Score | None
     patience: int
-    saved: Checkpoint | None
-    progress: Progress
+    watch: Watch
     best: Best = field(default_factory=Best)
 
     def take_up(self, best: Best | None) -> None:
@@ -61,25 +71,22 @@ class Loop:
 
     def run_to_end(self, earlier: Solution | None) -> Solution:
         run, best = self.run, self.best
-        self.started = time.perf_counter() - best.seconds
-        self.cpu_started = time.process_time()
-        self.worst = run.worst_losses(cold=not best.rows)
+        self.watch.begin(best.seconds)
+        with best.timed("certificates", run):
+            self.worst = run.worst_losses(cold=not best.rows)
         self.scale = float(run.importance @ run.penalty.cost(self.worst)) / run.n
         if run.formulation != "likelihood":  # with a single labelling, all is known
             check_scale(self.scale)
         if not best.rows:
             status = self._check(self._first_certificate(earlier))
-        elif run.passes > best.rows[-1][0]:
+        elif run.passes > best.rows[-1].passes:
             status = None  # saved between two certificates: nothing is known of where it stands
         else:
             status = self._verdict()
-        with deferred_interrupt() as interrupt:
+        with self.watch.over(self):
             while status is None:
-                stopped = self._advance_to_next_check(interrupt)
+                stopped = self._advance_to_next_check()
                 status = self._check() or stopped
-        self.progress.close()
-        if self.saved is not None:
-            self._save()
         if status in UNFINISHED and self._is_worse_than_zero():
             status = Status.WORSE_THAN_ZERO
         return Solution(
@@ -90,7 +97,7 @@ class Loop:
             history=np.array(best.rows, HISTORY).view(np.recarray),
             passes=run.passes,
             oracle_calls=run.oracle_calls,
-            seconds=self._seconds(),
+            seconds=self.watch.seconds,
             C=run.C,
             lam=1.0 / (run.C * run.n),
             n_examples=run.n,
@@ -101,8 +108,9 @@ class Loop:
             slack_penalty=run.penalty.value,
             l1=run.l1,
             certifies=run.certifies,
-            soft_gap=float(best.rows[-1][SOFT_GAP]),
-            violation=float(best.rows[-1][VIOLATION]),
+            soft_gap=float(best.rows[-1].soft_gap),
+            violation=float(best.rows[-1].violation),
+            seconds_in=best.seconds_in,
             solver=run.solver,
             fingerprint=run.problem.fingerprint(),
             state=run.final_state(),
@@ -114,85 +122,83 @@ class Loop:
             return False  # zero is not allowed
         return self.validate is None and self.best.primal > (1.0 + 1e-9) * self.scale
 
-    def _seconds(self) -> float:
-        return time.perf_counter() - self.started
+    def save_to(self, checkpoint: Checkpoint) -> None:
+        self.best.seconds = self.watch.seconds
+        with self.best.timed("checkpoints", self.run):
+            checkpoint.save(self.run, self.best)
 
-    def _save(self) -> None:
-        assert self.saved is not None
-        self.best.seconds = self._seconds()
-        self.saved.save(self.run, self.best)
+    def line(self) -> str:
+        run, rows = self.run, self.best.rows
+        # The tolerance is about one of the gaps.
+        seen = [(row.seconds, row.soft_gap if self._is_soft else row.gap) for row in rows]
+        score, target = rows[-1].score, self.tol * self.scale
+        calls = f"  {run.oracle_calls} oracle calls" if run.oracle_calls else ""
+        held_out = "" if np.isnan(score) else f"  held-out score {score:.4f}"
+        return (
+            f"pass {run.passes:.1f}  {'soft gap' if self._is_soft else 'gap'} "
+            f"{seen[-1][1]:.3g} (target {target:.3g}){held_out}{calls}  {self.watch.seconds:.0f} s"
+            f"{time_left(seen, target)}"
+        )
 
     def _first_certificate(self, earlier: Solution | None) -> Certificate:
-        run = self.run
-        with np.errstate(over="ignore", invalid="ignore"):  # ``_check_finite`` says it in words
+        run, best = self.run, self.best
+        # ``_check_finite`` says it in words
+        with best.timed("certificates", run), np.errstate(over="ignore", invalid="ignore"):
             certificate = run.first_certificate(self.worst, cold=earlier is None)
-        if earlier is not None and self._is_same_problem(earlier):
+        if earlier is not None and run.has_problem_of(earlier):
             # What was proved of it still holds.
-            proved, lasts = Certificate(earlier.primal, earlier.dual, NO_GAPS), run.bounds_last
-            self.best.note(proved, lasts)
+            proved, lasts = Certificate(earlier.primal, earlier.dual), run.bounds_last
+            best.note(proved, lasts)
             score = self._score(earlier.w)
-            self.best.consider(proved, score, "earlier", lambda: earlier.w, lasts)
+            best.consider(proved, score, "earlier", lambda: earlier.w, lasts)
         return certificate
 
-    def _is_same_problem(self, earlier: Solution) -> bool:
-        run, before = self.run, earlier.state
-        if before is None:
-            return False  # whether it had bounds, nothing tells
-        same_box = np.array_equal(before.lower, run.state.lower) and np.array_equal(
-            before.upper, run.state.upper
-        )
-        return (
-            same_box
-            and earlier.C == run.C
-            and earlier.n_examples == run.n
-            and earlier.slack_penalty == run.penalty.value
-            and bool(earlier.certifies) == bool(run.certifies)
-            and earlier.solver.temperature == run.solver.temperature
-        )
-
-    def _advance_to_next_check(self, interrupt: Interrupt) -> Status | None:
+    def _advance_to_next_check(self) -> Status | None:
         """Steps in slices short enough for Ctrl-C, time limit, progress and checkpoints."""
         run, n = self.run, self.run.pass_steps
-        last_check = self.best.rows[-1][0]
-        end = min(last_check + run.solver.check_every, max(self.max_passes, last_check))
+        end = min(self._next_check(), max(self.max_passes, self.best.rows[-1].passes))
         end_steps = int(np.ceil(end * n))
         slice_steps = n if run.is_compiled else 1
         while run.steps < end_steps:
             before = time.perf_counter()
             # Slices end with passes, because cheap passes are made between passes.
-            run.advance(min(end_steps - run.steps, slice_steps, n - run.steps % n))
+            with self.best.timed("steps", run):
+                run.advance(min(end_steps - run.steps, slice_steps, n - run.steps % n))
             elapsed = time.perf_counter() - before
             slice_steps = max(slice_steps // 2, 1) if elapsed > 0.2 else 2 * slice_steps
-            if self.saved is not None and self.saved.is_due():
-                self._save()
-            self.progress.line(
-                run, self.best.rows, self._distance, self.tol * self.scale, self._seconds()
-            )
-            if interrupt.requested:
-                self.progress.say("interrupted: certifying the current model")
-                return Status.TERMINATED if interrupt.is_termination else Status.INTERRUPTED
-            if self._out_of_time():
-                return Status.TIME_LIMIT
+            stop = self.watch.after_slice(self)
+            if stop is not None:
+                if stop.is_interruption:
+                    self.watch.progress.say("interrupted: certifying the current model")
+                return Status[stop.name]
         return None
 
-    def _out_of_time(self) -> bool:
-        if self.cpu_limit is not None and time.process_time() - self.cpu_started >= self.cpu_limit:
-            return True
-        return self.time_limit is not None and self._seconds() >= self.time_limit
+    @property
+    def _looks(self) -> tuple[int, ...]:
+        """Passes after which there is an early look; a score on held-out data would cost more."""
+        return self.run.early_looks if self.validate is None else ()
+
+    def _next_check(self) -> float:
+        """Where the next certificate is due; looks do not shift the others."""
+        done, looks = [row.passes for row in self.best.rows], self._looks
+        regular = max(passes for passes in done if passes not in looks)
+        coming = [passes for passes in looks if passes > done[-1]]
+        return min([regular + self.run.solver.check_every, *coming])
 
     def _check(self, certificate: Certificate | None = None) -> Status | None:
         """Certify the iterate (and the average), record it, and decide whether to stop."""
         run, best = self.run, self.best
         if certificate is None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                certificate = run.certify()
+            with best.timed("certificates", run), np.errstate(over="ignore", invalid="ignore"):
+                certificate = run.look() if run.passes in self._looks else run.certify()
         self._check_finite(certificate)
         best.begin_check()
         if self._returns_later() and self.validate is None:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
         score = self._score(run.state.w)
         best.note(certificate, run.bounds_last)
-        averaged = run.certified_average()
+        with best.timed("certificates", run):
+            averaged = run.certified_average()
         if averaged is None:
             best.consider(certificate, score, "last", run.state.w.copy, run.bounds_last)
         else:
@@ -206,23 +212,22 @@ class Loop:
             score = max(score, other)
         shown = np.nan if self.validate is None else score
         best.rows.append(
-            (
-                run.passes,
-                self._seconds(),
-                run.oracle_calls,
-                certificate.primal,
-                certificate.dual,
-                certificate.gap,
-                shown,
-                certificate.soft_gap,
-                certificate.violation,
+            Row(
+                passes=run.passes,
+                seconds=self.watch.seconds,
+                oracle_calls=run.oracle_calls,
+                primal=float(best.primal),
+                dual=float(best.dual),
+                gap=float(best.primal - best.dual),
+                score=shown,
+                soft_gap=certificate.soft_gap,
+                violation=certificate.violation,
+                iterate_primal=certificate.primal,
+                iterate_dual=certificate.dual,
             )
         )
-        if self.callback is not None:
-            row = np.array(best.rows[-1:], HISTORY).view(np.recarray)[0]
-            if self.callback(row):
-                return Status.CALLBACK
-        return self._verdict()
+        stop = self.watch.tell(best.rows[-1:], HISTORY)
+        return self._verdict() if stop is None else Status[stop.name]
 
     def _check_finite(self, certificate: Certificate) -> None:
         """Numbers that overflowed prove nothing; least of all that infinity is within tol."""
@@ -262,11 +267,6 @@ class Loop:
         """Whether the tolerance is about the soft gap, because the solver closes no other."""
         return not self.run.solver.closes_bracket
 
-    @property
-    def _distance(self) -> int:
-        """The column of the history that the tolerance is about."""
-        return SOFT_GAP if self._is_soft else GAP
-
     def _is_within_tol(self, primal: float) -> bool:
         return bool(primal - self.best.dual <= self.tol * self.scale)
 
@@ -274,13 +274,14 @@ class Loop:
         """Whether some weights have, if not those with the best score."""
         if self.run.bounds_last:
             return self._is_within_tol(self.best.lowest)
-        return bool(self.best.rows[-1][GAP] <= self.tol * self.scale)
+        last = self.best.rows[-1]
+        return bool(last.iterate_primal - last.iterate_dual <= self.tol * self.scale)
 
     def _score(self, w: np.ndarray) -> float:
-        score = -np.inf if self.validate is None else float(self.validate(w))
-        if np.isnan(score):
-            raise ValueError("the score on held-out data is not a number")
-        return score
+        if self.validate is None:
+            return -np.inf
+        with self.best.timed("scores", self.run):
+            return score_of(self.validate, w)
 
     def _verdict(self) -> Status | None:
         run, best = self.run, self.best
@@ -293,7 +294,7 @@ class Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        soft_gap = best.rows[-1][SOFT_GAP]
+        soft_gap = best.rows[-1].soft_gap
         if self._is_soft and run.is_soft_final and soft_gap <= self.tol * self.scale:
             return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED
         if self._is_within_tol(best.primal):
@@ -307,4 +308,5 @@ class Loop:
                 return Status.NO_BETTER_SCORE
         if run.passes >= self.max_passes:
             return Status.MAX_PASSES
-        return Status.TIME_LIMIT if self._out_of_time() else None
+        stop = self.watch.limit_reached()
+        return None if stop is None else Status[stop.name]

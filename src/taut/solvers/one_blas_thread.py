@@ -32,6 +32,7 @@ class _Limit:
                     # Looking for them takes milliseconds, and they must be loaded by then: not on
                     # import.
                     self.libraries = ThreadpoolController()
+                self._take_control()
                 self.before = self.libraries.limit(limits=1, user_api="blas")
             self.runs += 1
 
@@ -39,7 +40,18 @@ class _Limit:
         with self.lock:
             self.runs -= 1
             if self.runs == 0:
+                self._take_control()
                 self.before.restore_original_limits()
+                self._take_control()  # and leave it to whoever comes next
+
+    def _take_control(self) -> None:
+        """Newer versions of threadpoolctl (3.8) obey one thread, the first that set a limit.
+
+        They cannot know that here threads take turns, with the lock held.
+        """
+        for library in self.libraries.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
 
 _limit = _Limit()

@@ -1,42 +1,99 @@
 """What runs with an oracle have in common."""
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from taut.solvers.any_run import AnyRun
-from taut.solvers.certificate import OraclePass
-from taut.solvers.state import ORACLE_CALLS
-
-
-def oracle_memory(problem: Any) -> np.ndarray:
-    """What the oracle carries from call to call, where it does."""
-    return getattr(problem, "memory", np.zeros(0))
+from taut._compile import in_mode
+from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.block_state import ORACLE_CALLS
+from taut.solvers.certificate import OraclePass, block_averages, lengths_of
+from taut.solvers.state_arrays import check_follows
 
 
 class OracleRun(AnyRun):
-    oracle: OraclePass
     oracle_is_fresh = False  # whether the oracle's last answers, of all examples, are those at w
-    memory_before: np.ndarray  # what the oracle carried with it when they were asked for
+
+    def __init__(self, problem: Any, solver: Any, objective: Objective):
+        super().__init__(problem, solver, objective)
+        self.n_threads = objective.n_threads
+        self.oracle = self.new_oracle(self.keeps_answers)
+        # What the oracle carried with it when it was last asked for all examples.
+        self.memory_before = problem.memory.copy()
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether steps are taken by the labellings of a whole pass."""
+        return False
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """How many integers the labellings of each example have."""
+        return lengths_of(self.problem)
+
+    def new_oracle(self, keeps_answers: bool = False) -> OraclePass:
+        return OraclePass(self.problem, self.n_threads, keeps_answers)
+
+    @property
+    @abstractmethod
+    def dual(self) -> Any:
+        """A dual point, as the problem keeps it."""
+
+    def compile(self) -> None:
+        if self.is_compiled:
+            self.oracle.run(self.state.w, self.dual, nothing=True)
+            self.compile_steps()
+
+    def compile_steps(self) -> None:
+        """Have the kernels of ``advance`` ready."""
+        self.advance(0)
 
     def ask_all(self) -> None:
         """The oracle's answers at the current weights."""
-        self.memory_before = oracle_memory(self.problem).copy()
+        self.memory_before = self.problem.memory.copy()
         self.oracle.run(self.state.w, self.dual)
         self.state.count[ORACLE_CALLS] += self.n
         self.oracle_is_fresh = True
 
+    # --- checkpoints --------------------------------------------------------------------------
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return () if self.is_compiled else ("mu",)  # of a model in Python, dual points grow
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        mu = {"mu": self.problem.dual_array(self.dual)}
+        return self.saved_state() | mu | self.saved_oracle()
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        self.problem.copy_dual(arrays["mu"], self.dual)
+        self.put_state(arrays)
+        self.place_weights()
+        self.restore_oracle(arrays)
+
+    def place_weights(self) -> None:
+        """Weights that are not saved, from what is."""
+
+    def check_losses(self, ell: np.ndarray) -> None:
+        """That stored losses are those of the dual point: a lower bound rests on both."""
+        found, problem = np.zeros(self.n), self.problem
+        in_mode(block_averages, problem)(
+            problem, np.zeros(problem.dim), self.dual, self.oracle.works[0], found
+        )
+        check_follows(ell, found, "losses and dual point")
+
     def saved_oracle(self) -> dict[str, np.ndarray]:
         return {
-            "memory": oracle_memory(self.problem),
+            "memory": self.problem.memory,
             "memory_before": self.memory_before,
             "fresh": np.array([self.oracle_is_fresh]),
         }
 
     def restore_oracle(self, arrays: dict[str, np.ndarray]) -> None:
         """As it was when saved; last, because it asks at the weights put before."""
-        memory = oracle_memory(self.problem)
+        memory = self.problem.memory
         self.memory_before = arrays["memory_before"]
         self.oracle_is_fresh = bool(arrays["fresh"][0])
         if self.oracle_is_fresh:
@@ -44,40 +101,16 @@ class OracleRun(AnyRun):
             self.oracle.run(self.state.w, self.dual)
         memory[...] = arrays["memory"]
 
-    @property
-    @abstractmethod
-    def dual(self) -> Any:
-        """A dual point, as the problem keeps it."""
-
-    @property
-    def pass_steps(self) -> int:
-        return self.n
-
-    @property
-    def oracle_calls(self) -> int:
-        return int(self.state.count[ORACLE_CALLS])
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.problem.is_compiled
-
-    @property
-    def inference(self) -> str:
-        return getattr(self.problem, "inference", "")
-
-    @property
-    def certifies(self) -> str:
-        return getattr(self.problem, "certifies", "")
-
     def worst_losses(self, cold: bool) -> np.ndarray:
         """max_y loss_i(y), the oracle's values at w = 0; some problems know them without it."""
         worst = self.problem.worst_losses()
         asked_oracle = worst is None or not self.problem.is_compiled
         if worst is None:
-            memory = oracle_memory(self.problem)
+            # By an oracle of their own: a run taken up again needs the answers that it has.
+            memory, oracle = self.problem.memory, self.new_oracle()
             before = memory.copy()
-            self.oracle.run(np.zeros(self.problem.dim), self.dual)
-            worst, memory[...] = self.oracle.best.copy(), before
+            oracle.run(np.zeros(self.problem.dim), self.dual)
+            worst, memory[...] = oracle.best, before
         if asked_oracle and cold:
             self.state.count[ORACLE_CALLS] += self.n
         return worst

@@ -4,18 +4,11 @@ import functools
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-
-from taut.solvers.solution import HISTORY
-
-assert HISTORY.names is not None
-GAP, SCORE, SOFT_GAP, VIOLATION = (
-    HISTORY.names.index(name) for name in ("gap", "score", "soft_gap", "violation")
-)
 
 
 def is_watched(wanted: bool | None) -> bool:
@@ -52,22 +45,13 @@ class Progress:
         self.last = time.perf_counter()
         self.shown = False
 
-    def line(
-        self, run: Any, rows: list[tuple], distance: int, target: float, seconds: float
-    ) -> None:
-        """``distance`` is the column of ``rows`` that is to fall to ``target``."""
+    def line(self, text: Callable[[], str]) -> None:
+        """``text`` is asked only if it is time to show it."""
         if not self.on or time.perf_counter() - self.last < 0.5:
             return
         self.last = time.perf_counter()
         self.shown = True
-        gap, score = rows[-1][distance], rows[-1][SCORE]
-        calls = f"  {run.oracle_calls} oracle calls" if run.oracle_calls else ""
-        held_out = "" if np.isnan(score) else f"  held-out score {score:.4f}"
-        sys.stderr.write(
-            f"\r\x1b[Kpass {run.passes:.1f}  {'soft gap' if distance == SOFT_GAP else 'gap'} "
-            f"{gap:.3g} (target {target:.3g}){held_out}{calls}  {seconds:.0f} s"
-            f"{time_left([(row[1], row[distance]) for row in rows], target)}"
-        )
+        sys.stderr.write(f"\r\x1b[K{text()}")
         sys.stderr.flush()
 
     def say(self, text: str) -> None:

@@ -42,6 +42,19 @@ def new_sampler(order: Order, n: int, seed: int) -> Sampler:
     )
 
 
+def put_sampler(sampler: Sampler, saved: dict[str, np.ndarray]) -> None:
+    """Go on from a checkpoint's arrays; ValueError if they are no sampler's. Sums are made anew."""
+    permutation, position = saved["sampler.permutation"], saved["sampler.position"]
+    n, leaves = len(sampler.permutation), sampler.tree.size // 2
+    if not np.array_equal(np.sort(permutation), np.arange(n)):
+        raise ValueError("the block order is not a permutation")
+    if not 0 <= position[0] < n:
+        raise ValueError("the place in the block order does not exist")
+    sampler.permutation[:], sampler.position[:] = permutation, position
+    sampler.random[:] = saved["sampler.random"]
+    set_all_gaps(sampler.tree, saved["sampler.tree"][leaves : leaves + n])
+
+
 @compiled
 def uniform(random):
     """A number in [0, 1): splitmix64, the same bits compiled and interpreted."""

@@ -16,11 +16,11 @@ loss minimization; Le Priol, Piché, Lacoste-Julien (2018), Adaptive stochastic 
 ascent for conditional random fields.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from taut._compile import Problem, both_modes, compiled
-from taut.accumulator import squared_norm
+from taut._compile import Problem, both_modes, compiled, in_mode
+from taut.arrays.accumulator import squared_norm
 from taut.problem import (
     add_corner,
     add_loss,
@@ -33,16 +33,18 @@ from taut.problem import (
     scores,
     weight,
 )
-from taut.solvers.bcfw import BCFW, Direction
+from taut.problem.capability import CRF, Capability
+from taut.solvers.any_run import Objective
+from taut.solvers.block_solver import BlockRun, BlockSolver
+from taut.solvers.block_state import AVERAGED, ORACLE_CALLS, STEPS, line_search, move
 from taut.solvers.sampling import Order, draw, set_gap
-from taut.solvers.state import AVERAGED, ORACLE_CALLS, STEPS, line_search, move
 
 # Compiled code compares with plain numbers.
 PERMUTED, GAP = int(Order.PERMUTED), int(Order.GAP)
 
 
 @dataclass(frozen=True)
-class SDCA(BCFW):
+class SDCA(BlockSolver):
     """Options of stochastic dual coordinate ascent, for :func:`taut.smoothed` problems.
 
     ``order`` is "gap", "permuted", "uniform" or "cyclic". ``refresh`` is the number of passes
@@ -54,23 +56,29 @@ class SDCA(BCFW):
     'stochastic dual coordinate ascent (order permuted)'
     """
 
-    trains_crfs: ClassVar[bool] = True
+    follows_paths: ClassVar[bool] = True
+    needs: ClassVar[Capability] = CRF
 
     order: Order | str = Order.GAP
     refresh: int | None = 5
     averaging: bool = False
-    # What else block-coordinate Frank-Wolfe could do needs labellings to remember.
-    direction: Direction | str = field(default=Direction.TOWARD, init=False, repr=False)
-    cache: bool = field(default=False, init=False, repr=False)
-    cache_factor: float = field(default=0.0, init=False, repr=False)
-    cache_share: float = field(default=0.0, init=False, repr=False)
-    cache_size: int | None = field(default=None, init=False, repr=False)
-    cheap_passes: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.check_options()
 
     def describe(self) -> str:
         assert isinstance(self.order, Order)
         parts = [f"order {self.order.name.lower()}", *["averaging"] * self.averaging]
         return f"stochastic dual coordinate ascent ({', '.join(parts)})"
+
+    def start(self, problem: Any, objective: Objective) -> "SDCARun":
+        return SDCARun(problem, self, objective)
+
+
+class SDCARun(BlockRun):
+    def visit(self, n_blocks: int) -> None:
+        steps = in_mode(sdca_steps, self.problem)
+        steps(self.problem, self.state, self.C, self.n, n_blocks)
 
 
 @compiled

@@ -2,23 +2,36 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-HISTORY = np.dtype(
-    [
-        ("passes", "f8"),  # over all blocks
-        ("seconds", "f8"),
-        ("oracle_calls", "i8"),
-        ("primal", "f8"),
-        ("dual", "f8"),
-        ("gap", "f8"),
-        ("score", "f8"),  # on held-out data, the better of iterate and average; NaN without
-        ("soft_gap", "f8"),  # of solvers without inference; NaN for others
-        ("violation", "f8"),  # largest disagreement of an edge with its nodes, likewise
-    ]
-)
+
+class Row(NamedTuple):
+    """What is recorded at a certificate.
+
+    Primal, dual and gap are those of the weights that would be returned if the run ended here: the
+    last row's are the solution's. Where the solver itself stands (its dual never falls under an
+    exact line search, its objective may rise) is in the columns of the iterate.
+    """
+
+    passes: float  # over all blocks
+    seconds: float
+    oracle_calls: int
+    primal: float
+    dual: float  # the best lower bound so far
+    gap: float
+    score: float  # of this check on held-out data, the better of iterate and average; NaN without
+    soft_gap: float  # of solvers without inference; NaN for others
+    violation: float  # largest disagreement of an edge with its nodes, likewise
+    iterate_primal: float  # NaN in a loaded model
+    iterate_dual: float
+
+
+HISTORY = np.dtype([(name, "i8" if name == "oracle_calls" else "f8") for name in Row._fields])
+
+
+ORACLE = "oracle"  # among ``seconds_in``, part of the others
 
 
 class Status(Enum):
@@ -37,9 +50,12 @@ class Status(Enum):
         "stopped at time_limit before reaching the tolerance; "
         "raise time_limit, raise tol, or lower C"
     )
+    CPU_LIMIT = (
+        "stopped at cpu_limit before reaching the tolerance; raise cpu_limit, raise tol, or lower C"
+    )
     WORSE_THAN_ZERO = (
         "stopped where the bound proved of these weights is worse than that of w = 0, so they may "
-        "be no model yet; raise max_passes or time_limit, lower rho or C, or use another solver"
+        "be no model yet; raise max_passes or the time limit, lower rho or C, or use another solver"
     )
     NO_VIOLATION = (
         "converged: the oracle finds no labelling that violates its constraint (by more than "
@@ -79,7 +95,12 @@ class Solution:
     ``primal`` is the objective at ``w``, or an upper bound on it where inference is approximate or
     there is none; ``dual`` a proved lower bound on the best possible
     objective, so the objective can be improved by at most ``gap``. ``relative_gap`` divides it by
-    the objective at w = 0. ``history`` is a record array with one row per certificate.
+    the objective at w = 0. ``history`` is a record array with one row per certificate; its last row
+    has this ``primal``, ``dual`` and ``gap``.
+
+    ``seconds_in`` says where the ``seconds`` went: "steps", "certificates", "scores" (on held-out
+    data) and "checkpoints", if there are any. Steps call the oracle, and compiled ones keep no time
+    of it; of a model in Python "oracle" is known, which is part of the others.
     """
 
     w: np.ndarray = field(repr=False)
@@ -104,6 +125,7 @@ class Solution:
     certifies: str = ""  # which relaxation primal and dual are those of; "" if of none
     soft_gap: float = np.nan  # of a solver with soft constraints, at the last certificate
     violation: float = np.nan  # how far its marginals are from agreeing, likewise
+    seconds_in: dict[str, float] = field(default_factory=dict)  # empty of a path
     state: Any = field(default=None, repr=False)  # for warm starts; None in a loaded model
 
     @property
@@ -145,6 +167,16 @@ class Solution:
             f"{self.violation:.3g}\n"
         )
 
+    def _about_seconds(self) -> str:
+        """Whatever else there was, such as callbacks and checkpoints, is the rest."""
+        parts = [
+            f"{what} {spent:.2f} s" for what, spent in self.seconds_in.items() if what != ORACLE
+        ]
+        text = f" ({', '.join(parts)})" if parts else ""
+        if ORACLE in self.seconds_in:
+            text += f", {self.seconds_in[ORACLE]:.2f} s of them in the oracle"
+        return text
+
     def __str__(self) -> str:
         which = {
             "last": "the last iterate",
@@ -161,7 +193,7 @@ class Solution:
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
             f"{f'{self.oracle_calls} oracle calls, ' if self.oracle_calls else ''}"
-            f"{self.seconds:.2f} s\n"
+            f"{self.seconds:.2f} s{self._about_seconds()}\n"
             f"  {describe(self.solver)}, C = {self.C:g} (lambda = {self.lam:.6g}); "
             f"the weights are {which}"
         )

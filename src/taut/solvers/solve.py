@@ -6,19 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from taut.problem.capability import CRF, Capability
+from taut.problem.problem_type import require
 from taut.solvers.bcfw import BCFW
 from taut.solvers.bounds import Bounds
 from taut.solvers.checkpoint import Checkpoint
-from taut.solvers.checks import is_number
+from taut.solvers.checks import check_limits, is_number
 from taut.solvers.decomposition import Simplicial
 from taut.solvers.lbfgs import LBFGS
-from taut.solvers.loop import Callback, Loop
+from taut.solvers.loop import Loop
 from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import Solution
 from taut.solvers.solver import Objective, Solver
+from taut.solvers.watch import Callback, Watch
 
 
 @one_blas_thread()
@@ -54,17 +57,19 @@ def solve(
     is l1 / C).
 
     Stops when the gap is at most ``tol`` times the objective at w = 0, after ``max_passes`` passes
-    or ``time_limit`` seconds (``cpu_limit``: seconds of this process on all cores together, from
-    this call on, which a busy machine does not shorten), or when ``callback(row)`` returns true; it
-    is called with the newest row of the history at every certificate. Ctrl-C returns the best model
-    so far.
+    or ``time_limit`` seconds of this call (``cpu_limit``: seconds of this process on all cores
+    together, which a busy machine does not shorten), or when ``callback(row)`` returns true; it is
+    called with the newest row of the history at every certificate. Ctrl-C returns the best model so
+    far.
 
     ``validate(w)`` scores weights on held-out data at every certificate, higher is better: the best
     ones are returned, and the run stops when ``patience`` certificates brought no better score.
 
-    ``warm_start`` continues from an earlier solution of the same (or a shorter) problem,
-    ``checkpoint`` names a file that is rewritten every ``checkpoint_seconds`` and from which
-    ``resume=True`` continues. The result does not depend on ``n_threads``.
+    ``warm_start`` continues from an earlier solution of the same (or a shorter) problem. With
+    another C, ``keep="dual"`` keeps its dual point, so that the weights are scaled, and
+    ``keep="primal"`` the weights. ``checkpoint`` names a file that is rewritten every
+    ``checkpoint_seconds`` and from which ``resume=True`` continues. ``seed`` is what estimators
+    draw from ``random_state``. The result does not depend on ``n_threads``.
 
     >>> from taut.structures import multiclass_problem
     >>> problem = multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3, bias=False)
@@ -78,9 +83,7 @@ def solve(
         raise ValueError(f"tol={tol!r}; it must be a number, not negative")
     if not (is_number(max_passes) and max_passes >= 0):
         raise ValueError(f"max_passes={max_passes!r}; it must be a number, not negative")
-    for name, limit in (("time_limit", time_limit), ("cpu_limit", cpu_limit)):
-        if limit is not None and not (is_number(limit) and limit >= 0):
-            raise ValueError(f"{name}={limit!r}; a number of seconds, or None for no limit")
+    check_limits(time_limit, cpu_limit)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r}; a function of one row of the history is expected")
     if not (isinstance(patience, int | np.integer) and patience >= 1):
@@ -104,16 +107,16 @@ def solve(
         if warm_start is not None:
             run.continue_from(warm_start, keep)
     saved = Checkpoint(checkpoint, checkpoint_seconds, run) if checkpoint is not None else None
-    shown = Progress(progress)
-    loop = Loop(
-        run, tol, max_passes, time_limit, cpu_limit, callback, validate, patience, saved, shown
-    )
+    watch = Watch(Progress(progress), time_limit, cpu_limit, callback, saved)
+    loop = Loop(run, tol, max_passes, validate, patience, watch)
     if saved is not None and resume:
         loop.take_up(saved.load(run))
     return loop.run_to_end(warm_start)
 
 
 def default_solver(problem: Any, penalty: SlackPenalty) -> Any:
-    if getattr(problem, "is_smoothed", False):
-        return LBFGS() if problem.is_partial else SDCA()
+    require(problem, Capability(0), "solve")
+    if problem.capabilities & CRF:
+        is_whole = Capability.SMOOTHED in problem.capabilities and problem.known is None
+        return SDCA() if is_whole else LBFGS()
     return BCFW() if penalty is SlackPenalty.LINEAR else Simplicial()

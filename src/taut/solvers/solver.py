@@ -4,8 +4,13 @@
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from taut.problem.capability import CRF, Capability
+from taut.problem.problem_type import require
 from taut.solvers.any_run import AnyRun, Objective
 from taut.solvers.penalty import SlackPenalty
 
@@ -14,13 +19,15 @@ class Solver(ABC):
     """Subclasses are frozen dataclasses of options."""
 
     # What it needs of a problem, and can do.
-    trains_crfs: ClassVar[bool] = False  # by a sum oracle; others need a max oracle, or factors
-    takes_missing_labels: ClassVar[bool] = False
+    needs: ClassVar[Capability] = Capability.MAX_ORACLE
     takes_squared_slacks: ClassVar[bool] = False
+    follows_paths: ClassVar[bool] = False  # its run can go on at another C
     # How the loop is to judge it.
     closes_bracket: ClassVar[bool] = True  # else the tolerance is about the soft gap
     is_loose_at_first: ClassVar[bool] = False  # at first no bound is better than that of w = 0
     average_must_be_lower: ClassVar[bool] = False  # or is preferred anyway, as it generalises
+    # What it returns, in words, if it has no option ``averaging``.
+    returns: ClassVar[str] = "its last iterate"
     averaging: bool = False
     temperature: float = 0.0
 
@@ -38,23 +45,39 @@ class Solver(ABC):
     def describe(self) -> str:
         """The solver in words."""
 
+    @property
+    def can_average(self) -> bool:
+        return any(field.name == "averaging" for field in fields(self))  # type: ignore[arg-type]
+
+    def with_options(
+        self, *, averaging: bool = False, temperature: float = 0.0, **penalty: Any
+    ) -> Self:
+        """The same solver, as an estimator with these options wants it.
+
+        A solver that can average has an option of that name. Estimators of graphs always have a
+        ``penalty`` parameter, rho, and solvers that have none need not care.
+        """
+        if temperature:
+            raise ValueError(f"temperature={temperature:g}; {self.describe()} has none")
+        if not isinstance(averaging, bool | np.bool_):
+            raise TypeError(f"averaging={averaging!r}; expected True or False")
+        if not averaging:
+            return self
+        if not self.can_average:
+            raise ValueError(
+                "averaging=True is for solvers that take many small steps and can average them; "
+                f"{self.describe()} returns {self.returns}"
+            )
+        return replace(self, averaging=True)  # type: ignore[type-var]
+
     @abstractmethod
     def start(self, problem: Any, objective: Objective) -> AnyRun:
         """A run at the truth, where w = 0 (or as near as the bounds allow)."""
 
     def check_fits(self, problem: Any, objective: Objective) -> None:
         """Refuse what this solver cannot train, and say what can."""
-        is_crf = getattr(problem, "is_smoothed", False)
-        if is_crf != self.trains_crfs:
-            what = "CRFs (ChainCRF, smoothed(...))"
-            if is_crf:
-                what = "SVMs; train a CRF by SDCA or LBFGS"
-            raise ValueError(f"{self.describe()} is for {what}")
-        if is_crf and problem.is_partial and not self.takes_missing_labels:
-            raise ValueError(
-                f"{self.describe()} needs all labels, and some are missing; use LBFGS "
-                '(solver="lbfgs")'
-            )
+        require(problem, self.needs, self.describe())
+        is_crf = bool(self.needs & CRF)
         if objective.l1 and not is_crf:
             raise ValueError(
                 f"l1={objective.l1}: an l1 norm is for CRFs; {self.describe()} trains SVMs"

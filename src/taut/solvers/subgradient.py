@@ -53,19 +53,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taut._compile import in_mode
-from taut.accumulator import dense_accumulator
+from taut.arrays.accumulator import dense_accumulator
 from taut.solvers.any_run import Objective
-from taut.solvers.bcfw import parsed
+from taut.solvers.block_state import rebuild_weights
 from taut.solvers.bounds import problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
-from taut.solvers.checkpoint import check_follows, flattened
-from taut.solvers.checks import is_count
-from taut.solvers.oracle_run import OracleRun, oracle_memory
+from taut.solvers.checks import is_count, parsed
+from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order, new_sampler
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state import lengths_of, rebuild_weights
+from taut.solvers.state_arrays import check_follows
 from taut.solvers.subgradient_steps import (
     AVERAGED,
     LOWER,
@@ -179,10 +178,6 @@ class SubgradientRun(OracleRun):
         box = problem_bounds(problem, objective.bounds)
         self.state = self._cold_state(box)
         self.rules = Rules(self.C, self.n, solver.batch_size(problem.dim, self.n), solver.averaging)
-        self.n_threads = objective.n_threads
-        label_at = np.concatenate([[0], np.cumsum(lengths_of(problem))])
-        self.oracle = OraclePass(problem, self.n_threads, label_at if solver.is_polyak else None)
-        self.memory_before = oracle_memory(problem).copy()
 
     def _cold_state(self, box: tuple[np.ndarray, np.ndarray]) -> State:
         """At the truth: v = 0."""
@@ -220,11 +215,11 @@ class SubgradientRun(OracleRun):
     def dual(self) -> Any:
         return self.state.mu
 
-    def compile(self) -> None:
-        """Run every kernel on nothing, so that compilation is not counted as training."""
-        if not self.problem.is_compiled:
-            return
-        self.oracle.run(self.state.w, self.state.mu, nothing=True)
+    @property
+    def keeps_answers(self) -> bool:
+        return self.solver.is_polyak
+
+    def compile_steps(self) -> None:
         in_mode(rebuild_weights, self.problem)(self.problem, self._boxless(), self.C, 0)
         if self.solver.is_polyak:
             self._polyak_step(0.0, self.oracle.label_at[:0])
@@ -242,10 +237,12 @@ class SubgradientRun(OracleRun):
             shrink = in_mode(shrink_toward_truth, problem)
             shrink(problem, state, share, n_before)
         self.rebuild()
-        if self.solver.is_polyak:
-            if state.lower.size:
-                np.clip(state.v, state.lower, state.upper, out=state.w)
-            return
+        if not self.solver.is_polyak:
+            self._take_visits(earlier, share)
+        self.place_weights()
+
+    def _take_visits(self, earlier: Solution, share: float) -> None:
+        state, before = self.state, earlier.state
         state.visits[:] = before.visits
         state.count[VISITS] = before.count[VISITS]
         if earlier.C != self.C and before.count[VISITS] > self.n:
@@ -253,11 +250,14 @@ class SubgradientRun(OracleRun):
             state.visits[:] = np.minimum(before.visits, 1)
             state.count[VISITS] = self.n
         np.multiply(before.found, share, out=state.found)
-        self._place_weights()
 
-    def _place_weights(self) -> None:
-        """Pegasos' weights from the sum that it keeps."""
+    def place_weights(self) -> None:
+        """Pegasos' weights from the sum that it keeps, Polyak's from v."""
         state = self.state
+        if self.solver.is_polyak:
+            if state.lower.size:
+                np.clip(state.v, state.lower, state.upper, out=state.w)
+            return
         scale = pegasos_scale(self.C, self.n, int(state.count[VISITS]))
         follow(state.found, scale, state.lower, state.upper, state.w, NOTHING, 0.0)
 
@@ -322,42 +322,21 @@ class SubgradientRun(OracleRun):
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    growing = ("mu",)
-
-    def _kept(self) -> dict[str, np.ndarray]:
+    @property
+    def left_out(self) -> frozenset[str]:  # type: ignore[override]
         """Polyak's v has the rounding of its steps; Pegasos computes it afresh."""
-        arrays = flattened(self.state, LEFT_OUT)
-        if not self.solver.is_polyak:
-            del arrays["v"]
-        return arrays
-
-    def saved_arrays(self) -> dict[str, np.ndarray]:
-        mu = {"mu": self.problem.dual_array(self.state.mu)}
-        return self._kept() | mu | self.saved_oracle()
+        return LEFT_OUT if self.solver.is_polyak else LEFT_OUT | {"v"}
 
     def put(self, arrays: dict[str, np.ndarray]) -> None:
-        state = self.state
         if min(arrays[name].min(initial=0) for name in ("mass", "mean_mass")) < 0:
             raise ValueError("a mass is negative")
-        self.problem.copy_dual(arrays["mu"], state.mu)
-        for name, array in self._kept().items():
-            if name != "sampler.kind":
-                array[...] = arrays[name]
-        if not self.solver.is_polyak:
-            self._place_weights()
-        elif state.lower.size:
-            np.clip(state.v, state.lower, state.upper, out=state.w)
-        self.restore_oracle(arrays)
+        super().put(arrays)
 
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         if self.solver.is_polyak:
             self.rebuild()
             check_follows(arrays["v"], self.state.v, "weights and dual point")
-        # The dual point's mean value at w follows from itself, and from its stored losses.
-        w, point = self.state.w, self.dual_points()[0][0]
-        means = self.importance @ self.pass_at(w).mean, point.loss - (point.v @ w) / self.C
-        if not np.isclose(*means, rtol=1e-6, atol=1e-9 * self.n):
-            raise ValueError("losses and dual point do not belong together")
+        self.check_losses(arrays["ell"])
 
     def primal_of(self, w: np.ndarray) -> float:
         return self._objective(w, self.pass_at(w).best)
@@ -395,7 +374,7 @@ class SubgradientRun(OracleRun):
 
     def pass_at(self, w: np.ndarray) -> OraclePass:
         """The oracle's values at other weights; labellings are not kept."""
-        asked = OraclePass(self.problem, self.n_threads)
+        asked = self.new_oracle()
         asked.run(w, self.state.mu)
         return asked
 

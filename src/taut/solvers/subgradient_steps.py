@@ -17,7 +17,7 @@ from taut._compile import (
     by_reference,
     compiled,
 )
-from taut.accumulator import Accumulator, clear, squared_norm
+from taut.arrays.accumulator import Accumulator, clear, squared_norm
 from taut.problem import (
     add_corner,
     add_loss,
@@ -32,10 +32,10 @@ from taut.problem import (
     true_label,
     weight,
 )
+from taut.solvers.block_state import AVERAGED, ORACLE_CALLS, STEPS
 from taut.solvers.sampling import Sampler, draw
 
-# positions in State.count: steps of this run, and visits also of the runs that it continues
-STEPS, ORACLE_CALLS, AVERAGED, VISITS = 0, 1, 2, 3
+VISITS = 3  # position in State.count, of visits also in the runs that this one continues
 # positions in State.total: Polyak's lower bound, and the loss of its averaged dual points
 LOWER, MEAN_LOSS = 0, 1
 

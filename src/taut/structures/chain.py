@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut.sequences import checked_lengths
-from taut.structures.build import empty_problem, label_numbers, pairwise_problem
+from taut.arrays.sequences import checked_lengths
 from taut.structures.constraints import Tables
 from taut.structures.features import node_features
 from taut.structures.features_build import observed_features
 from taut.structures.pairwise import Pairwise
+from taut.structures.pairwise_build import empty_problem, label_numbers, pairwise_problem
 
 
 def chain_problem(

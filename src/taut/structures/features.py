@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import Labels, Shorts, both_modes, by_reference, compiled
-from taut.accumulator import add_scaled, dot, push, row_place
+from taut.arrays.accumulator import add_scaled, dot, push, row_place
 from taut.structures.rows import Rows, as_rows
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from taut.structures.build import label_numbers, pairwise_problem
 from taut.structures.features import node_features
 from taut.structures.pairwise import Pairwise
+from taut.structures.pairwise_build import label_numbers, pairwise_problem
 
 
 def multiclass_problem(

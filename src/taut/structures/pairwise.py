@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Cube, IntegerMatrix, Integers, Matrix, Vector, by_reference
-from taut.accumulator import (
+from taut.arrays.accumulator import (
     Accumulator,
     add_scaled,
     dense_accumulator,
@@ -39,6 +39,8 @@ from taut.inference.forward_backward import ChainSums
 from taut.inference.viterbi import independent_argmax, viterbi
 from taut.memory import check_memory, pairs_and_labels
 from taut.problem import image_value
+from taut.problem.capability import SVM, Capability
+from taut.problem.problem_type import problem_type
 from taut.structures.features import node_score, node_scores
 from taut.structures.pairwise_arrays import PairwiseArrays
 from taut.structures.pairwise_kernels import (
@@ -80,10 +82,12 @@ class Work(NamedTuple):
     visit: Integers  # (1,)
 
 
+@problem_type
 class Pairwise(PairwiseArrays):
     __slots__ = ()
+    capabilities = SVM | Capability.SUM_ORACLE | Capability.RESCALED_ORACLE | Capability.CLAMPING
 
-    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+    # --- what a solver calls; see taut.problem.any_problem for them -------------------------------
 
     def scores(problem, w, i, work):
         first = problem.pointer[i]
@@ -285,17 +289,10 @@ class Pairwise(PairwiseArrays):
         for t in range(problem.pointer[i + 1] - first):
             y[t] = problem.truth[first + t]
 
-    def forget(problem, i, y):
-        pass
-
     def weight(problem, i):
         return problem.importance[i]
 
     # --- what a run allocates ------------------------------------------------------------------
-
-    @property
-    def is_compiled(problem) -> bool:
-        return True
 
     @property
     def n_numbers(problem) -> int:

@@ -7,9 +7,10 @@ import hashlib
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import entr
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference
-from taut.sequences import checked_lengths
+from taut.arrays.sequences import checked_lengths
 from taut.structures.constraints import (
     ImpossibleConstraint,
     Tables,
@@ -190,17 +191,15 @@ class PairwiseArrays(NamedTuple):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()
 
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
-            raise ValueError("marginals must be finite numbers")
-        target[: source.size] = source
+    def choices(problem, i: int) -> np.ndarray | None:
+        if problem.closed.size or problem.forced.size:
+            return None
+        return np.full(problem.pointer[i + 1] - problem.pointer[i], problem.n_states)
 
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
+    def largest_entropy(problem, i: int, image: np.ndarray) -> float:
+        """That of its nodes, if they were independent."""
+        nodes = int(problem.pointer[i + 1] - problem.pointer[i]) * problem.n_states
+        return float(entr(np.clip(image[:nodes], 0.0, 1.0)).sum())
 
     def held_at_zero(problem) -> np.ndarray:
         """Weights that exist only to fill a row (see ``Features``)."""

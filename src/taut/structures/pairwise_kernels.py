@@ -3,7 +3,7 @@
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import add_scaled, keeps_rows, push, row_place
+from taut.arrays.accumulator import add_scaled, keeps_rows, push, row_place
 from taut.structures.features import push_node, push_states
 
 

@@ -17,9 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from taut.problem.capability import Capability
+from taut.problem.problem_type import problem_type, require
 from taut.structures.smoothed import Smoothed, smoothed
 
 
+@problem_type
 @dataclass(frozen=True)
 class PartlyLabelled:
     """Made by :func:`partly_labelled`."""
@@ -30,8 +33,7 @@ class PartlyLabelled:
     n: int
     dim: int
 
-    is_smoothed: ClassVar[bool] = True
-    is_partial: ClassVar[bool] = True
+    capabilities: ClassVar[Capability] = Capability.LIKELIHOOD
     formulation: ClassVar[str] = "likelihood"
     certifies: ClassVar[str] = "likelihood with the missing labels filled in as expected"
 
@@ -45,9 +47,6 @@ class PartlyLabelled:
     def held_at_zero(problem) -> np.ndarray:
         return problem.free.held_at_zero()
 
-    def worst_losses(problem) -> None:
-        """Only the oracle knows the objective at w = 0."""
-
     def fingerprint(problem, n: int | None = None) -> str:
         both = problem.free.fingerprint(n) + problem.known.fingerprint(n)
         return hashlib.blake2b(both.encode(), digest_size=16).hexdigest()
@@ -60,12 +59,13 @@ def partly_labelled(problem: Any, known: np.ndarray, temperature: float = 1.0) -
 
     >>> from taut.structures import chain_problem
     >>> problem = chain_problem(np.eye(4), [3, 1], np.array([0, 1, 0, 1]), n_states=2)
-    >>> partly_labelled(problem, np.array([True, False, True, True])).is_partial
-    True
+    >>> partly_labelled(problem, np.array([True, False, True, True])).n
+    2
     """
-    known, nodes = np.asarray(known, bool), int(problem.pointer[-1])
     if isinstance(problem, Smoothed):
         raise ValueError("this problem is smoothed already; give the problem that was smoothed")
+    require(problem, Capability.CLAMPING | Capability.SUM_ORACLE, "partly_labelled")
+    known, nodes = np.asarray(known, bool), int(problem.pointer[-1])
     if known.shape != (nodes,):
         raise ValueError(
             f"known has shape {known.shape}; one boolean for each of the {nodes} nodes is expected"

@@ -31,8 +31,9 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Vector, by_reference
-from taut.accumulator import Accumulator, add_scaled, dense_accumulator, dot
+from taut.arrays.accumulator import Accumulator, add_scaled, dense_accumulator, dot
 from taut.inference.distance_transform import TransformWork, new_transform_work
+from taut.problem.problem_type import problem_type
 from taut.structures.pose_arrays import PoseArrays
 from taut.structures.pose_kernels import (
     add_difference,
@@ -63,10 +64,11 @@ class Work(NamedTuple):
     change: Vector  # (dim + 1,) the change d of a dual block
 
 
+@problem_type
 class Pose(PoseArrays):
     __slots__ = ()
 
-    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+    # --- what a solver calls; see taut.problem.any_problem for them -------------------------------
 
     def scores(problem, w, i, work):
         size = problem.height[i] * problem.width[i]
@@ -121,9 +123,6 @@ class Pose(PoseArrays):
         at = i * (problem.dim + 1)
         add_scaled(work.change, step, mu[at : at + problem.dim + 1])
 
-    def begin_margins(problem, i, work):
-        pass
-
     def margin(problem, w, i, y, work):
         truth = problem.truth[problem.pointer[i] :]
         total = 0.0
@@ -153,17 +152,10 @@ class Pose(PoseArrays):
         for part in range(problem.n_parts):
             y[part] = problem.truth[first + part]
 
-    def forget(problem, i, y):
-        pass
-
     def weight(problem, i):
         return problem.importance[i]
 
     # --- what a run allocates ------------------------------------------------------------------
-
-    @property
-    def is_compiled(problem) -> bool:
-        return True
 
     def new_dual(problem) -> np.ndarray:
         """Features and loss of all examples, at the truth."""

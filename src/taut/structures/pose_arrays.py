@@ -80,10 +80,6 @@ class PoseArrays(NamedTuple):
             np.zeros(0, np.float32), np.zeros(1, np.int64), nothing, nothing
         )
 
-    def impossible(problem, i: int, w: np.ndarray) -> ValueError:
-        """The error to raise where no pose has a finite score; heat maps are finite."""
-        return ValueError(f"example {i}: no pose has a finite score; the weights must be finite")
-
     # --- what a run asks -------------------------------------------------------------------------
 
     def fingerprint(problem, n: int | None = None) -> str:
@@ -105,21 +101,8 @@ class PoseArrays(NamedTuple):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()
 
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
-            raise ValueError("the dual must be finite numbers")
-        target[: source.size] = source
-
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
-
-    def held_at_zero(problem) -> np.ndarray:
-        """Weights that must stay zero: none."""
-        return np.zeros(0, np.int64)
+    def choices(problem, i: int) -> np.ndarray:
+        return problem.types * problem.height[i] * problem.width[i]
 
     def worst_losses(problem) -> np.ndarray:
         """max_y loss_i(y): every part in the corner of the grid farthest from its place."""

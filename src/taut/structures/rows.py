@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference, compiled
-from taut._sparse import csr_arrays
-from taut.accumulator import DENSE, add_scaled, dot, push
+from taut.arrays.accumulator import DENSE, add_scaled, dot, push
+from taut.arrays.sound_sparse import csr_arrays
 
 
 @by_reference

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut._compile import Labels, Opaque, Problem, Vector, both_modes, by_reference
-from taut._compile.records import Nothing
-from taut.accumulator import Accumulator
+from taut.arrays.accumulator import Accumulator
 from taut.problem import (
     add_corner,
     advance,
@@ -46,6 +45,8 @@ from taut.problem import (
     true_label,
     weight,
 )
+from taut.problem.capability import Capability
+from taut.problem.problem_type import problem_type, require
 
 # Positions in RescaledWork.change.
 LOSS, CORNERS, SHARES, SHIFTED = 0, 1, 2, 3
@@ -74,13 +75,15 @@ class SlackRescaledFields(NamedTuple):
     dim: int
 
 
+@problem_type
 class SlackRescaled(SlackRescaledFields):
     """Made by :func:`slack_rescaled`."""
 
     __slots__ = ()
+    capabilities = Capability.MAX_ORACLE
     formulation = "slack"
 
-    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+    # --- what a solver calls; see taut.problem.any_problem for them -------------------------------
 
     def scores(problem, w, i, work):
         scores(problem.base, w, i, work.base)
@@ -165,7 +168,7 @@ class SlackRescaled(SlackRescaledFields):
 
     @property
     def n_numbers(problem) -> int:
-        return getattr(problem.base, "n_numbers", 0)
+        return problem.base.n_numbers
 
     @property
     def longest(problem) -> int:
@@ -178,7 +181,7 @@ class SlackRescaled(SlackRescaledFields):
     def new_work(problem) -> RescaledWork:
         return RescaledWork(
             base=problem.base.new_work(),
-            search=new_search(problem.base),
+            search=problem.base.new_rescaled_search(),
             truth=np.zeros(problem.longest, np.int32),
             change=np.zeros(4),
         )
@@ -194,14 +197,14 @@ class SlackRescaled(SlackRescaledFields):
 
     @property
     def inference(problem) -> str:
-        return getattr(problem.base, "inference", "")
+        return problem.base.inference
 
     @property
     def memory(problem) -> np.ndarray:
-        return getattr(problem.base, "memory", np.zeros(0))
+        return problem.base.memory
 
     def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
-        return getattr(problem.base, "required_bounds", lambda: None)()
+        return problem.base.required_bounds()
 
     def held_at_zero(problem) -> np.ndarray:
         return problem.base.held_at_zero()
@@ -226,9 +229,6 @@ class SlackRescaled(SlackRescaledFields):
         problem.base.copy_dual(source[:-n], target[: -problem.n])
         target[target.size - problem.n :][:n] = source[-n:]
 
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
 
 def examples_of(problem: Any, dual: np.ndarray) -> int:
     """How many examples this dual is of: that of the base problem, and a number for each."""
@@ -249,24 +249,13 @@ def add_truth(problem, i, work):
     work.change[CORNERS] = work.change[SHARES] = 0.0
 
 
-def new_search(problem: Any) -> Any:
-    """Scratch memory and tables of the oracle; raises an error that says why there is none."""
-    if not hasattr(problem, "rescaled_argmax"):
-        raise ValueError(
-            f"there is no exact oracle of slack rescaling for {type(problem).__name__}: use "
-            'formulation="margin", or StructuredSVM with a model of your own that has a method '
-            'slack_oracle (PythonProblem(..., formulation="slack"))'
-        )
-    return problem.new_rescaled_search() if hasattr(problem, "new_rescaled_search") else Nothing()
-
-
 def slack_rescaled(problem: Any) -> SlackRescaled:
     """The same problem under slack rescaling, for every solver that has an oracle.
 
     Exact oracles exist for single nodes and small graphs whatever the loss, and for chains and
     forests where costs and weights of nodes are whole multiples of one unit, as under Hamming loss.
     Elsewhere this raises a ValueError. A compiled problem of one's own needs ``rescaled_argmax``
-    (see :mod:`taut.problem`).
+    and declares it (see :mod:`taut.problem.any_problem`).
 
     >>> from taut import BCFW, solve
     >>> from taut.structures import multiclass_problem
@@ -278,7 +267,8 @@ def slack_rescaled(problem: Any) -> SlackRescaled:
     """
     if isinstance(problem, SlackRescaled):
         raise ValueError("this problem is slack rescaled already")
-    new_search(problem)
+    require(problem, Capability.RESCALED_ORACLE, "slack_rescaled")
+    problem.new_rescaled_search()  # raises an error that says why there is no exact oracle
     return SlackRescaled(
         base=problem,
         importance=np.require(problem.importance, np.float64, ["C", "A"]),

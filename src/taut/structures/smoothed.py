@@ -26,10 +26,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import entr
 
 from taut._compile import Opaque, Problem, Vector, by_reference
-from taut.accumulator import Accumulator
+from taut.arrays.accumulator import Accumulator
 from taut.problem import (
     add_loss,
     add_marginals,
@@ -45,6 +44,8 @@ from taut.problem import (
     true_image,
     weight,
 )
+from taut.problem.capability import CRF, Capability
+from taut.problem.problem_type import problem_type, require
 from taut.structures.slack_rescaled import examples_of
 
 SMALLEST = 1e-100  # scores are divided by the temperature
@@ -72,14 +73,14 @@ class SmoothedFields(NamedTuple):
     dim: int
 
 
+@problem_type
 class Smoothed(SmoothedFields):
     """Made by :func:`smoothed`."""
 
     __slots__ = ()
-    is_smoothed = True
-    is_partial = False
+    capabilities = CRF
 
-    # --- what a solver calls; see taut.problem for the contracts -------------------------------
+    # --- what a solver calls; see taut.problem.any_problem for them -------------------------------
 
     def scores(problem, w, i, work):
         scores(problem.base, w, i, work.base)
@@ -141,9 +142,6 @@ class Smoothed(SmoothedFields):
         true_image(problem.base, i, image)
         image[size] = 0.0
 
-    def forget(problem, i, y):
-        pass
-
     def weight(problem, i):
         return weight(problem.base, i)
 
@@ -165,8 +163,7 @@ class Smoothed(SmoothedFields):
         return SmoothedWork(problem.base.new_work(), problem.base.new_sums(), np.zeros(1))
 
     def new_delta(problem) -> Accumulator:
-        base = problem.base
-        return base.new_row_delta() if hasattr(base, "new_row_delta") else base.new_delta()
+        return problem.base.new_row_delta()
 
     # --- what a run asks -----------------------------------------------------------------------
 
@@ -179,16 +176,8 @@ class Smoothed(SmoothedFields):
     def formulation(problem) -> str:
         return "softmax margin" if problem.loss_augmented else "likelihood"
 
-    @property
-    def n_states(problem) -> None:
-        """Labellings are the bits of marginals."""
-
-    @property
-    def pointer(problem) -> np.ndarray:
-        return problem.base.pointer
-
     def required_bounds(problem) -> tuple[np.ndarray, np.ndarray] | None:
-        return getattr(problem.base, "required_bounds", lambda: None)()
+        return problem.base.required_bounds()
 
     def held_at_zero(problem) -> np.ndarray:
         return problem.base.held_at_zero()
@@ -197,9 +186,6 @@ class Smoothed(SmoothedFields):
         """The oracle's value at w = 0: T log(number of labellings); None if it must be asked."""
         counts = None if problem.loss_augmented else problem.base.log_counts()
         return None if counts is None else problem.temperature * counts
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
 
     def fingerprint(problem, n: int | None = None) -> str:
         """A dual point of another objective proves nothing here, so it is another one's hash."""
@@ -217,17 +203,14 @@ class Smoothed(SmoothedFields):
         target[target.size - problem.n :][:n] = source[-n:]
 
     def check_entropies(problem, dual: np.ndarray, n: int) -> None:
-        """No distribution has a larger entropy than its nodes together."""
+        """No distribution has a larger entropy than its image allows."""
         base, at = problem.base, 0
         for i, entropy in enumerate(dual[-n:]):
-            nodes = int(base.pointer[i + 1] - base.pointer[i]) * base.n_states
-            most = entr(np.clip(dual[at : at + nodes], 0.0, 1.0)).sum()
-            at += int(base.image_size(i))
+            size = int(base.image_size(i))
+            most = base.largest_entropy(i, dual[at : at + size])
+            at += size
             if not -1e-9 <= entropy <= most + 1e-6:
                 raise ValueError(f"entropy {entropy}, where at most {most} is possible")
-
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
 
 
 def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False) -> Smoothed:
@@ -245,11 +228,7 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
     """
     if isinstance(problem, Smoothed):
         raise ValueError("this problem is smoothed already")
-    if not hasattr(problem, "expected"):
-        raise ValueError(
-            f"{type(problem).__name__} has no sum oracle: a CRF needs the marginals of chains, "
-            "forests or single nodes. Use an SVM"
-        )
+    require(problem, Capability.SUM_ORACLE, "smoothed")
     given: Any = temperature
     if not (isinstance(given, Real) and SMALLEST <= float(given) < np.inf):
         raise ValueError(

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from taut._sparse import pointer_fault
-from taut.sequences import checked_lengths
+from taut.arrays.sequences import checked_lengths
+from taut.arrays.sound_sparse import pointer_fault
 from taut.text.numbering import Numbering, check_codes
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import compiled
-from taut.sequences import checked_lengths
+from taut.arrays.sequences import checked_lengths
 from taut.text.attributes import small_index
 from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns

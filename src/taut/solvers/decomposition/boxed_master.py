@@ -13,13 +13,14 @@ is a lower bound everywhere, and always makes progress.
 
 import numpy as np
 
-from taut.accumulator import dense_accumulator
+from taut.arrays.accumulator import dense_accumulator
+from taut.solvers.block_state import Box, bounded_step
 from taut.solvers.decomposition.master import MasterResult, solve_master
 from taut.solvers.decomposition.points import Rows, dense
 from taut.solvers.decomposition.quadratic import Quadratic, gap_of, new_quadratic
-from taut.solvers.state import bounded_step
 
 MOST_ITERATIONS = 200
+ROUNDING = 1e-14  # of what the gap is a difference of
 SHORT = 0.5  # a step that says the model was wrong
 
 
@@ -31,13 +32,11 @@ def solve_boxed_master(
     weights: np.ndarray,
     *,
     rest: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
     mass_cost: np.ndarray | None = None,
-    tol: float = 1e-14,
 ) -> MasterResult:
     """Like ``solve_master``; ``gram`` is that of the rows, ``rest`` what else v is made of."""
-    m = len(linear)
+    m, (lower, upper) = len(linear), bounds
     master = new_quadratic(gram, linear, blocks, mass_cost)
     # The mass of a cone is one more entry of v, outside of no box.
     root = np.zeros(0) if mass_cost is None else np.sqrt(mass_cost)
@@ -58,21 +57,21 @@ def solve_boxed_master(
         if root.size:
             gradient -= (root * w[rest.size :])[blocks]
         gap, size = gap_of(master, weights, gradient)
-        if gap <= tol * size:
+        if gap <= ROUNDING * size:
             break
         outside = np.flatnonzero((v[: rest.size] < lower) | (v[: rest.size] > upper))
         model = gram if short else without_entries(gram, rows, outside)
         target = weights.copy()
         found = solve_master(
-            model, by_rows + model[:m, :m] @ weights, blocks, target, mass_cost=mass_cost, tol=tol
+            model, by_rows + model[:m, :m] @ weights, blocks, target, mass_cost=mass_cost
         )
         total += found.iterations
         way = image(target - weights)
         gain = slope(master, gradient, target - weights)
         if gain <= 0.0:
             break
-        delta = dense_accumulator(-way)
-        step = bounded_step(delta, v, lower_too, upper_too, 0.0, w, 1.0, gain, 1.0)
+        box = Box(v, w, lower_too, upper_too, 0.0)
+        step = bounded_step(dense_accumulator(-way), box, 1.0, gain, 1.0)
         short = not short and step < SHORT
         weights += step * (target - weights)
         if step == 1.0:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taut.solvers.any_run import Objective
+from taut.solvers.block_state import State
 from taut.solvers.bounds import Bounds, problem_bounds
-from taut.solvers.certificate import Certificate, OraclePass
-from taut.solvers.checkpoint import check_follows, flattened
+from taut.solvers.certificate import Certificate
 from taut.solvers.corners import Corners, are_sound
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
 from taut.solvers.decomposition.iterations import (
@@ -24,12 +24,12 @@ from taut.solvers.decomposition.label_cache import LabelCache
 from taut.solvers.decomposition.master import solve_master
 from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
-from taut.solvers.decomposition.rows import RowMaker
-from taut.solvers.oracle_run import OracleRun, oracle_memory
+from taut.solvers.decomposition.row_maker import RowMaker
+from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state import State, lengths_of
+from taut.solvers.state_arrays import check_follows, flattened
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
@@ -48,6 +48,7 @@ class Decomposition(Solver):
     """Solvers that keep labellings as points and weigh them by a master problem."""
 
     takes_squared_slacks: ClassVar[bool] = True
+    returns: ClassVar[str] = "the solution of its master problem"
 
     @property
     @abstractmethod
@@ -112,9 +113,6 @@ class DecompositionRun(OracleRun):
 
     def __init__(self, problem: Any, solver: Decomposition, objective: Objective):
         super().__init__(problem, solver, objective)
-        self.lengths = lengths_of(problem)
-        label_at = np.concatenate([[0], np.cumsum(self.lengths)])
-        self.oracle = OraclePass(problem, objective.n_threads, label_at)
         self.truth = problem.new_dual()  # the dual point is kept as points and weights instead
         self.maker = RowMaker(problem, self.oracle.labels, self.oracle.label_at, self.truth)
         self.at_a_time = working_set_size(solver, self.n)
@@ -123,7 +121,6 @@ class DecompositionRun(OracleRun):
         self.cache = LabelCache(problem, self.lengths, size) if size else None
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
-        self.memory_before = oracle_memory(problem).copy()
         self.state = self._cold_state(objective.bounds)
 
     def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
@@ -153,14 +150,15 @@ class DecompositionRun(OracleRun):
     def dual(self) -> Any:
         return self.truth
 
-    def compile(self) -> None:
-        if not self.problem.is_compiled:
-            return
-        self.oracle.run(self.state.w, self.truth, nothing=True)
+    @property
+    def keeps_answers(self) -> bool:
+        return True
+
+    def compile_steps(self) -> None:
         self.maker.compile()
         self.solve_master()
         if self.cache is not None:
-            self.cache.compile(self.maker.work, self.oracle.labels)
+            self.cache.compile(self.maker.source.work, self.oracle.labels)
 
     def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
         """Points do not depend on C: with another one, the first master problem weighs them anew.
@@ -249,10 +247,8 @@ class DecompositionRun(OracleRun):
             mass_cost=mass_cost if self.is_cone else None,
         )
         if state.lower.size:
-            lower, upper = state.lower / C, state.upper / C
-            solve_boxed_master(
-                rows=rows, linear=linear, rest=rest, lower=lower, upper=upper, **program
-            )
+            bounds = state.lower / C, state.upper / C
+            solve_boxed_master(rows=rows, linear=linear, rest=rest, bounds=bounds, **program)
         else:
             solve_master(linear=linear if which is None else linear - rows @ rest, **program)
         points.set_weights(of, weights)
@@ -298,7 +294,6 @@ class DecompositionRun(OracleRun):
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
         if self.oracle_is_fresh:  # a run taken up again
-            self.restore_oracle(self.saved_oracle())  # worst losses may have asked for others
             self.wanted = self.improvable()
         return self.worst
 
@@ -372,7 +367,9 @@ class DecompositionRun(OracleRun):
             'use CuttingPlane(slacks="one", cache=0), which remembers none, or no checkpoint'
         )
 
-    growing = ("points.", "cache.")
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return ("points.", "cache.")
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
         state = self.state

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.solvers.state import ORACLE_CALLS, STEPS
+from taut.solvers.block_state import ORACLE_CALLS, STEPS
 
 # What becomes of an example's gap when its block was solved is not known; this part of it, say.
 AFTER_A_VISIT = 0.1
@@ -78,7 +78,7 @@ def one_simplex_iteration(run: Any) -> None:
     cache.remember(oracle.labels, oracle.label_at)
     best = np.zeros(run.n)
     for _ in range(MOST_CACHED_PLANES):
-        cache.recall_best(state.w, run.maker.work, oracle.labels, oracle.label_at, best)
+        cache.recall_best(state.w, run.maker.source.work, oracle.labels, oracle.label_at, best)
         slack = np.maximum(best, 0.0)
         if run.cut(slack) < WORTH_CUTTING * state.last_cut[0]:
             break

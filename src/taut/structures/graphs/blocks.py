@@ -8,7 +8,7 @@ numbers c_b = sum_k U[b, k] d_k times the block's feature row.
 """
 
 from taut._compile import compiled
-from taut.accumulator import add_scaled
+from taut.arrays.accumulator import add_scaled
 from taut.structures.rows import add_row_to
 
 

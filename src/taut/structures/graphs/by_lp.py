@@ -11,9 +11,9 @@ from taut.inference.integer_program import best_allowed_labelling
 from taut.inference.lp import lp_relaxation
 from taut.inference.rounding import round_marginals
 from taut.structures.graphs.compute import find_truth_score, sizes
-from taut.structures.graphs.counts import counts_of
+from taut.structures.graphs.count_factors import counts_of
+from taut.structures.graphs.graph_problem import GraphProblem
 from taut.structures.graphs.kernels import write_image
-from taut.structures.graphs.problem import GraphProblem
 
 
 class GraphByLP(GraphProblem):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from taut._compile import both_modes, compiled
-from taut.accumulator import add_scaled
+from taut.arrays.accumulator import add_scaled
 from taut.inference.labelling import labelling_score
 from taut.structures.graphs.kernels import (
     add_difference,

@@ -4,10 +4,22 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from taut._compile import Integers, Problem, Vector, by_reference
 from taut.inference.methods import Method
+from taut.problem.capability import Capability
 from taut.structures.graphs.arrays import GraphArrays
+from taut.structures.rows import squared_norms
+
+# Whatever inference is used; sums and the oracle of slack rescaling are exact on forests only.
+ON_RELAXATIONS = (
+    Capability.MAX_ORACLE
+    | Capability.FACTORS
+    | Capability.SUM_ORACLE
+    | Capability.RESCALED_ORACLE
+    | Capability.CLAMPING
+)
 
 
 @by_reference
@@ -58,6 +70,28 @@ class DescribedGraphs(GraphFields):
         nodes, edges = problem.arrays.nodes, problem.arrays.edges
         of_edges = (edges.stop - edges.start).sum() * max(edges.rows.n_features, 1)
         return int(nodes.rows.lengths()[nodes.row].sum() + of_edges)
+
+    @property
+    def capabilities(problem) -> Capability:
+        return ON_RELAXATIONS if problem.relaxed else ON_RELAXATIONS | Capability.DECODING
+
+    def choices(problem, i: int) -> np.ndarray | None:
+        if problem.relaxed or problem.has_counts or problem.arrays.known.size:
+            return None
+        return problem.arrays.nodes.states[problem.pointer[i] : problem.pointer[i + 1]]
+
+    def largest_entropy(problem, i: int, image: np.ndarray) -> float:
+        """That of its nodes, if they were independent."""
+        nodes = int(problem.pointer[i + 1] - problem.pointer[i]) * problem.width
+        return float(entr(np.clip(image[:nodes], 0.0, 1.0)).sum())
+
+    @property
+    def mean_norm(problem) -> float:
+        """|features|^2 of a labelling, as if no features were shared by its factors; the mean."""
+        nodes, edges = problem.arrays.nodes, problem.arrays.edges
+        ones = len(nodes.row) + len(edges.ends)  # biases, and edges without features
+        of_edges = squared_norms(edges.rows).sum() if edges.rows.n_features else 0.0
+        return float(squared_norms(nodes.rows)[nodes.row].sum() + of_edges + ones) / problem.n
 
     @property
     def has_counts(problem) -> bool:
@@ -114,15 +148,6 @@ class DescribedGraphs(GraphFields):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()
 
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        if source.dtype != np.float64 or not np.all(np.isfinite(source)):
-            raise ValueError("marginals must be finite numbers")
-        target[: source.size] = source
-
-    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
-        return mu
-
     @property
     def memory(problem) -> np.ndarray:
         """What the oracle remembers from call to call: part of the state of a run."""
@@ -133,12 +158,6 @@ class DescribedGraphs(GraphFields):
         worst = problem.importance @ problem.worst_losses() / problem.n
         accuracy = problem.arrays.search.accuracy
         return float(accuracy * worst) if problem.method == Method.MESSAGE_PASSING else 0.0
-
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder of labelling ``y``; it is data, there is nothing to count."""
-
-    def held_at_zero(problem) -> np.ndarray:
-        return np.zeros(0, np.int64)
 
     def worst_losses(problem) -> np.ndarray:
         """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""

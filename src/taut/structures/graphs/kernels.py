@@ -5,7 +5,7 @@ and a kernel of arrays is compiled once for all solvers.
 """
 
 from taut._compile import compiled
-from taut.accumulator import DENSE, add_scaled, dot, push
+from taut.arrays.accumulator import DENSE, add_scaled, dot, push
 from taut.structures.rows import add_row_to, combine_row, push_row
 
 # --- scores ----------------------------------------------------------------------------------

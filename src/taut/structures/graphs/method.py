@@ -7,7 +7,7 @@ from scipy.sparse import csgraph
 from taut.inference.maxsum import forest_order
 from taut.inference.methods import ATTRACTIVE_ONLY, Method, fitting_method, named_method
 from taut.structures.graphs.basis import ATTRACTIVE
-from taut.structures.graphs.model import GraphModel
+from taut.structures.graphs.graph_model import GraphModel
 
 
 class Topology:

@@ -14,7 +14,7 @@ from taut.inference.methods import RELAXED, Method
 from taut.inference.roof_duality import RoofWork, new_roof_work
 from taut.inference.rounding import RoundingWork, new_rounding_work
 from taut.structures.graphs.arrays import GraphArrays
-from taut.structures.graphs.checks import check_tables
+from taut.structures.graphs.graph_checks import check_tables
 
 
 @by_reference

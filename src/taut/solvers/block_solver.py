@@ -1,0 +1,262 @@
+"""What solvers with a dual block for every example have in common: options, and their run.
+
+They differ in how ``advance`` moves blocks: see ``bcfw``, ``sdca`` and ``frank_wolfe``.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from taut._compile import Problem, compiled, in_mode
+from taut.arrays.accumulator import DENSE, Accumulator, dense_accumulator
+from taut.problem import add_corner, advance, begin_change, true_label
+from taut.solvers.any_run import Objective
+from taut.solvers.block_state import (
+    AVERAGED,
+    GLOBAL_GAP,
+    L1,
+    LOSS_AVERAGE,
+    MOMENTUM,
+    ORACLE_CALLS,
+    State,
+    rebuild_weights,
+)
+from taut.solvers.bounds import endless_if_none, placed, problem_bounds
+from taut.solvers.certificate import Certificate, Point, certify
+from taut.solvers.checks import parsed
+from taut.solvers.corners import Corners, new_scratch, no_corners
+from taut.solvers.oracle_run import OracleRun
+from taut.solvers.sampling import Order, new_sampler, set_all_gaps
+from taut.solvers.solution import Solution, describe
+from taut.solvers.solver import Solver
+from taut.solvers.state_arrays import check_follows
+
+
+class BlockSolver(Solver):
+    """``refresh`` is the number of passes between two certificates that also compute all gaps anew.
+
+    None: the stored gaps are those of the last visits, the certificate is still computed.
+    """
+
+    order: Order | str = Order.CYCLIC
+    refresh: int | None = None
+
+    def check_options(self) -> None:
+        """To be called by ``__post_init__``."""
+        object.__setattr__(self, "order", parsed(Order, self.order, "order"))
+        if self.refresh is not None and self.refresh < 1:
+            raise ValueError(f"refresh={self.refresh}; a number of passes, or None for never")
+
+    @property
+    def check_every(self) -> int:
+        return self.refresh or 10
+
+    @property
+    def keeps_gram(self) -> bool:
+        """Whether remembered labellings have their inner products with them."""
+        return False
+
+    @abstractmethod
+    def start(self, problem: Any, objective: Objective) -> "BlockRun": ...
+
+
+class BlockRun(OracleRun):
+    """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
+
+    state: State
+    # Scratch memory, and arrays that follow from the rest.
+    left_out = frozenset(
+        ["w", "lower", "upper", "delta", "direct", "plane", "work", "y", "y_away", "mu", "scratch"]
+    )
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return ("corners.", *super().growing)
+
+    def __init__(self, problem: Any, solver: Any, objective: Objective):
+        super().__init__(problem, solver, objective)
+        v = np.zeros(problem.dim)
+        delta = problem.new_delta()
+        lower, upper = problem_bounds(problem, objective.bounds)
+        if self.l1:
+            lower, upper = endless_if_none((lower, upper), problem.dim)
+        self.state = State(
+            w=placed(v, lower, upper),
+            v=v,
+            lower=lower,
+            upper=upper,
+            mu=problem.new_dual(),
+            ell=np.zeros(self.n),
+            corners=self.first_corners(),
+            sampler=new_sampler(solver.order, self.n, objective.seed),
+            average=np.zeros(problem.dim if solver.averaging else 0),
+            count=np.zeros(3, np.int64),
+            total=np.array([0.0, 0.0, 0.0, self.l1]),
+            delta=delta,
+            direct=dense_accumulator(v),
+            plane=self._plane(delta),
+            work=problem.new_work(),
+            y=np.zeros(problem.longest, np.int32),
+            y_away=np.zeros(problem.longest, np.int32),
+            scratch=new_scratch(32),
+        )
+
+    def first_corners(self) -> Corners:
+        return no_corners()
+
+    def _plane(self, delta: Accumulator) -> np.ndarray:
+        if not self.solver.keeps_gram:
+            return np.zeros(0)
+        return delta.value if delta.count[0] == DENSE else np.zeros(self.problem.dim)
+
+    @property
+    def dual(self) -> Any:
+        return self.state.mu
+
+    # --- starting elsewhere -------------------------------------------------------------------
+
+    def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
+        if not isinstance(earlier.state, State):
+            raise ValueError(
+                f"the earlier run, {describe(earlier.solver)}, kept no labellings or marginals "
+                f"that {describe(self.solver)} could start from; start cold, or go on with the "
+                "same kind of solver"
+            )
+        self.problem.copy_dual(earlier.state.mu, self.state.mu)
+        self.state.ell[:n_before] = earlier.state.ell
+        self.take_memory(earlier)
+        self._shrink(share, n_before)
+        self.rebuild()
+
+    def take_memory(self, earlier: Solution) -> None:
+        """What the run remembers beside the dual point."""
+
+    def _shrink(self, share: float, n_blocks: int) -> None:
+        if share < 1.0:
+            in_mode(shrink_toward_truth, self.problem)(self.problem, self.state, share, n_blocks)
+
+    def change_C(self, C: float, shrink: float) -> None:
+        """Go on at another C, from this multiple of the dual point (the truth takes the rest).
+
+        ``shrink = 1`` keeps the dual point, ``shrink = old C / C`` the weights. What was learnt
+        about the way here, momentum and average, is forgotten.
+        """
+        state = self.state
+        self._shrink(shrink, self.n)
+        self.C = C
+        self.rebuild()
+        self.oracle_is_fresh = False
+        state.total[MOMENTUM] = state.total[LOSS_AVERAGE] = 0.0
+        state.average[:] = 0.0
+        state.count[AVERAGED] = 0
+        state.corners.before[:] = state.corners.alpha
+
+    def rebuild(self) -> None:
+        """Recompute the weights from the dual point."""
+        in_mode(rebuild_weights, self.problem)(self.problem, self.state, self.C, self.n)
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def advance(self, n_steps: int) -> None:
+        """Take ``n_steps`` block steps, with what goes on between passes."""
+        self.visit(n_steps)
+
+    def compile_steps(self) -> None:
+        self.visit(0)
+
+    @abstractmethod
+    def visit(self, n_blocks: int) -> None:
+        """Block steps alone."""
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def place_weights(self) -> None:
+        state = self.state
+        state.total[L1] = self.l1
+        if state.lower.size:
+            state.w[:] = placed(state.v, state.lower, state.upper, self.l1)
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        self.rebuild()
+        check_follows(arrays["v"], self.state.v, "weights and dual point")
+        self.check_losses(arrays["ell"])
+
+    def primal_of(self, w: np.ndarray) -> float:
+        point = Point(w, w, 0.0, self.state.mu)
+        return certify(self.oracle, self.importance, point, self.C, self.l1).primal
+
+    # --- measuring ----------------------------------------------------------------------------
+
+    def look(self) -> Certificate:
+        before = self.problem.memory.copy()
+        certificate = self._certificate()
+        self.problem.memory[...] = before
+        return certificate
+
+    def _certificate(self) -> Certificate:
+        state = self.state
+        point = Point(state.w, state.v, float(self.importance @ state.ell), state.mu)
+        state.count[ORACLE_CALLS] += self.n
+        return certify(self.oracle, self.importance, point, self.C, self.l1)
+
+    def certify(self) -> Certificate:
+        """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
+        self.memory_before = self.problem.memory.copy()
+        certificate = self._certificate()
+        self.oracle_is_fresh = self.keeps_answers
+        if self.solver.refresh is not None:
+            self.store_gaps(certificate)
+        return certificate
+
+    def store_gaps(self, certificate: Certificate) -> None:
+        set_all_gaps(self.state.sampler.tree, certificate.block_gaps)
+        self.state.total[GLOBAL_GAP] = certificate.gap
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
+        if not cold or np.any(self.state.w) or self.keeps_answers:
+            return self.certify()
+        gaps = self.importance * worst / self.n
+        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
+        self.store_gaps(certificate)
+        return certificate
+
+    def average_point(self) -> Point | None:
+        """The weighted average of the iterates, with the average of their dual points' losses."""
+        state, k = self.state, float(self.state.count[AVERAGED])
+        if not state.average.size or k == 0:
+            return None
+        factor = 2.0 / (k * (k + 1.0))
+        v = state.average * -factor
+        v += state.v  # in place: these are large
+        loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
+        return Point(placed(v, state.lower, state.upper, self.l1), v, loss, state.mu)
+
+    def certified_average(self) -> tuple[Point, Certificate] | None:
+        """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
+        point = self.average_point()
+        if point is None:
+            return None
+        self.state.count[ORACLE_CALLS] += self.n
+        return point, certify(self.new_oracle(), self.importance, point, self.C, self.l1)
+
+
+@compiled
+def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
+    """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
+    corners = state.corners
+    for i in range(n_blocks):
+        true_label(problem, i, state.y)
+        begin_change(problem, i, state.mu, -1.0, state.work)
+        add_corner(problem, i, state.y, 1.0, state.work)
+        advance(problem, i, state.mu, 1.0 - rho, state.work)
+        state.ell[i] *= rho
+        if corners.head.size > 0:
+            slot = corners.head[i]
+            while slot >= 0:
+                corners.alpha[slot] *= rho
+                if corners.rank[slot] == 0:  # the truth
+                    corners.alpha[slot] += 1.0 - rho
+                corners.before[slot] = corners.alpha[slot]
+                slot = corners.following[slot]
