@@ -314,7 +314,7 @@ def test_scratch_memory_of_another_class_than_promised_is_refused():
         def new_work(problem) -> Scratch:
             return problem
 
-    with pytest.raises(TypeError, match=r"new_work returned a Wrong, .* promises a Scratch"):
+    with pytest.raises(TypeError, match=r"new_work returned a Wrong, .* promises a Scratch$"):
         Wrong(np.zeros(1)).new_work()
 
 

@@ -85,7 +85,7 @@ class Record:
     def __init__(self, cls: type):
         hints, size = get_type_hints(cls, include_extras=True), 0
         self.fields: list[Field] = []
-        owner = cls.__qualname__.rpartition(".")[2]
+        owner = _own_name(cls)
         for name in cls._fields:
             self.fields.append(Field(owner, name, hints[name], size))
             size += self.fields[-1].size
@@ -163,12 +163,17 @@ def _checked(make: Callable) -> Callable:
         made, promised = make(problem), _promised(make)
         if promised and type(made) is not promised:
             raise TypeError(
-                f"{make.__qualname__} returned a {type(made).__name__}, where its annotation "
-                f"promises a {promised.__name__}"
+                f"{make.__qualname__} returned a {_own_name(type(made))}, where its annotation "
+                f"promises a {_own_name(promised)}"
             )
         return made
 
     return checked
+
+
+def _own_name(cls: type) -> str:
+    """What the user called it; Numba may have numbered ``cls.__name__``."""
+    return cls.__qualname__.rpartition(".")[2]
 
 
 @functools.cache

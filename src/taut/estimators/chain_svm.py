@@ -46,7 +46,7 @@ class ChainSVM(ChainEstimator):
     formulation : {"margin", "slack"}
         How much worse another labelling must score than the truth: by its loss ("margin"), or by 1,
         with slack that counts times the loss ("slack": labellings of small loss matter less, but
-        the oracle is dearer).
+        the oracle is more expensive).
     slack_penalty : {"linear", "squared"}
         What a slack costs: xi, or xi^2 / 2 (with the solvers "auto", "simplicial",
         "cutting-plane", "cutting-plane-one" and "subgradient"). The objective at w = 0, of which
