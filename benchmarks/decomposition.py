@@ -5,7 +5,7 @@ one run each. Why: with a master problem a method makes more of every oracle cal
 the master? And does ``solver="auto"`` know?
 
 graphs   horses (graph cut) and two-state grids (graph cut; roof duality), for several C
-dear     an LP solver as the oracle, called from Python
+slow     an LP solver as the oracle, called from Python
 python   models in plain Python: matchings by scipy, digit words by Viterbi in numpy
 cheap    digit words, OCR-small, USPS, 1,000 sentences of CoNLL-2000
 few      few weights: cheap oracles, and many examples; a grid whose features are all noise
@@ -98,7 +98,7 @@ def graph_tasks() -> Iterator[Task]:
     yield Task("grids, roof duality", relaxed, (0.01, 0.1, 1.0))
 
 
-def dear_tasks() -> Iterator[Task]:
+def slow_tasks() -> Iterator[Task]:
     for size, states, n in ((3, 3, 60), (5, 3, 40)):
         grids = make_gaussian_potts(n, size=size, n_states=states)
         problem = graphs_as_problem(*grids, states=(states,), pairwise="full", inference="lp")
@@ -182,7 +182,7 @@ def step_tasks() -> Iterator[Task]:
 Solvers = dict[str, Any]
 PARTS: dict[str, tuple[Callable[[], Iterator[Task]], Solvers]] = {
     "graphs": (graph_tasks, SOLVERS | MORE),
-    "dear": (dear_tasks, SOLVERS),
+    "slow": (slow_tasks, SOLVERS),
     "python": (python_tasks, SOLVERS),
     "cheap": (cheap_tasks, SOLVERS),
     "few": (few_tasks, SOLVERS),

@@ -1,8 +1,9 @@
 """Losses: a cost for every (true, other) pair of labels and a scale for every example.
 
 Hamming loss counts wrong labels; divided by the length it is the fraction of wrong labels. Class
-weights make mistakes on rare classes more expensive; a cost matrix says everything explicitly. All of them
-are ``loss_i(y) = scale_i * sum_t cost[truth_t, y_t]``, so structures know only these two arrays.
+weights make mistakes on rare classes more expensive; a cost matrix says everything explicitly. All
+of them are ``loss_i(y) = scale_i * sum_t cost[truth_t, y_t]``, so structures know only these two
+arrays.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
