@@ -1,4 +1,4 @@
-"""Labels of any kind: numbers for them, and back as they came."""
+"""Labels of any kind: numbers for them, and back as they came. Some may be missing."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
@@ -118,3 +118,67 @@ def object_array(labels: list) -> np.ndarray:
     for k, label in enumerate(labels):  # numpy would take a list of tuples for a matrix
         array[k] = label
     return array
+
+
+# --- missing labels: None, or a label that says so ------------------------------------------------
+
+
+def as_parts(y: Any) -> Any:
+    """Labels as a list of lists; those of a column as one."""
+    return [[y.values[code] for code in y.codes]] if isinstance(y, Column) else y
+
+
+def is_labelled(labels: Any, missing: Any) -> np.ndarray:
+    """Which of all nodes have a label; NaN marks what is missing if it is said to."""
+    labels, is_nan = as_parts(labels), missing != missing
+
+    def has_label(label: Any) -> bool:
+        return label is not None and label != missing and not (is_nan and label != label)
+
+    known = [
+        (part == part if is_nan else part != missing)
+        if isinstance(part, np.ndarray) and part.dtype != object
+        else np.array([has_label(label) for label in part], bool)
+        for part in labels
+    ]
+    return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
+
+
+def known_parts(labels: Any, known: np.ndarray) -> list:
+    """The labels that are known, example by example, arrays as arrays."""
+    parts = []
+    at = 0
+    for part in as_parts(labels):
+        mask = known[at : at + len(part)]
+        at += len(part)
+        if isinstance(part, np.ndarray):
+            parts.append(part[mask])
+        else:
+            parts.append([label for label, is_known in zip(part, mask, strict=True) if is_known])
+    return parts
+
+
+def numbers_of_known(codec: LabelCodec, y: Any, missing: Any) -> np.ndarray:
+    """Label numbers of all positions, 0 where the label is missing."""
+    known = is_labelled(y, missing)
+    numbers = np.zeros(len(known), np.int32)
+    if known.any():
+        numbers[known] = codec.encode_known(known_parts(y, known))
+    return numbers
+
+
+# --- other ways to give them ----------------------------------------------------------------------
+
+
+def as_labels(classes: Any, y: Any) -> list:
+    """All classes as if they were one sequence of y, an array or a list as the others are."""
+    as_arrays = all(isinstance(part, np.ndarray) for part in y)
+    return [np.asarray(classes) if as_arrays else list(classes)]
+
+
+def few(labels: Sequence[Any], most: int = 5) -> str:
+    """
+    >>> few(["B-NP", "I-NP", "O"], 2)
+    'B-NP, I-NP, ...'
+    """
+    return ", ".join([*map(str, labels[:most]), *["..."] * (len(labels) > most)])

@@ -160,7 +160,7 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b"@weight:0\nX\ta\nY\tb\n", "--format attributes", "all sample weights are zero"),
         (b"X a b\nY b\n", "--format attributes", "no line has a tab; label and attributes are "
                                                  "separated by tabs, not by blanks"),
-        (b"X\nY\n", "--format attributes", "text: no attribute in the whole file"),
+        (b"X\nY\n", "--format attributes", "text: no attribute anywhere"),
         (b"# one two\na X\n", "", "if lines that begin with # are comments, say --comment '#'"),
         (b"X\ta\nY\tb\n", "--format attributes --separator ,", "--separator is for columns, but"),
         (b"X\ta\nY\tb\n", "--format attributes --label-column 1", "--label-column is for columns"),
@@ -355,7 +355,7 @@ def test_memory_that_is_missing_has_a_remedy(fails, text, tmp_path, monkeypatch)
     def large(*rest, **more):
         raise MemoryError("Unable to allocate 5 GiB")
 
-    monkeypatch.setattr("taut.cli.train.chain_problem", large)
+    monkeypatch.setattr("taut.chain.training.chain_problem", large)
     line = fails("train", text, "-o", tmp_path / "m", "--template", "w[0]")
     assert line.endswith(
         "not enough memory (Unable to allocate 5 GiB); fewer labels need less, and if attributes "
@@ -373,7 +373,7 @@ def test_labels_whose_pairs_do_not_fit_in_memory_are_refused(fails, taut, tmp_pa
     monkeypatch.setattr("taut.memory.memory_bytes", lambda: needed)
     assert fails(*run).endswith(
         "text: there are 200 labels (L000, L001, L002, L003, L004, ...); training takes 0.1 GB "
-        "of memory, most of it for pairs of labels in each sentence, and there are 0.1 GB; "
+        "of memory, most of it for pairs of labels in each sequence, and there are 0.1 GB; "
         "is this the label column? see --label-column"
     )
     for enough in (2 * needed, None):

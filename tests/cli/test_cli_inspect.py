@@ -8,14 +8,14 @@ from cli.sentences import ROWS, TAGS
 
 from taut import ChainSVM
 from taut.chain.file import load_chain
-from taut.cli.results import in_options
 from taut.files.model_file import read_model, write_model
+from taut.spelling import in_command
 
 
 def test_facts_of_the_file(taut, model):
     out = taut("inspect", model).out
     loaded, header = load_chain(model)
-    assert in_options(str(loaded.solution)) in out
+    assert loaded.solution.text(in_command) in out
     assert header["trained"] in out
     assert "4 labels: B-NP B-VP I-NP O\n" in out
     assert "reads columns in utf-8\n" in out

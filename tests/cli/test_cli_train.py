@@ -13,10 +13,10 @@ from cli.sentences import ROWS, TAGS, columns
 import taut as package
 from taut import ChainSVM, defaults
 from taut.chain.file import load_chain
-from taut.cli.results import in_options
 from taut.files.model_file import read_model
 from taut.metrics import span_f1
 from taut.solvers import Status
+from taut.spelling import in_command
 from taut.text.built_in_templates import BUILT_IN
 
 EXACT = ("--C", "1", "--tol", "1e-3")
@@ -80,7 +80,8 @@ def test_a_run_that_stops_early_is_noted_but_no_failure(taut, text, tmp_path, op
     path = tmp_path / "m.taut"
     answer = taut("train", text, "-o", path, "--template", "chunking", "--tol", "0", option, "0")
     assert answer.code == 0
-    assert answer.err.startswith(f"taut: note: stopped after {option} 0 (relative gap 1, --tol 0)")
+    assert answer.err.startswith(f"taut: note: stopped at {option} before reaching the tolerance")
+    assert answer.err.endswith("(relative gap 1, --tol 0)\n")
     assert answer.err.count("\n") == 1
     model, _ = load_chain(path)  # of weights that are all zero
     assert not model.w.any()
@@ -387,11 +388,11 @@ def test_attribute_files_without_their_name_are_noted(taut, folder, tmp_path):
 
 def test_remedies_are_options(taut, text, tmp_path):
     run = ("train", text, "-o", tmp_path / "m", "--tol", "0", "--template", "w[0]")
-    first = "stopped at --max-passes before reaching the tolerance; raise --max-passes or --tol"
+    first = "stopped at --max-passes before reaching the tolerance; raise --max-passes, raise"
     assert first in taut(*run, "--max-passes", "1").out
     assert first in taut("inspect", tmp_path / "m").out
     for status in Status:
-        told = in_options(status.value)
+        told = in_command(status.marked)
         assert not {"max_passes", "time_limit", "cpu_limit", "warm_start", "tol,"} & set(
             told.split()
         )

@@ -33,7 +33,7 @@ def test_the_good_input_is_good():
         ([], [], "X has no sequences"),
         ([np.eye(3), np.eye(4)], Y, r"X\[1\] has 4 features per row but X\[0\] has 3"),
         ([np.eye(3), np.ones(3)], Y, r"X\[1\] has shape \(3,\); a matrix of numbers with one row"),
-        (X, [["a"] * 3, ["a"] * 2], "y has one class only, 'a'; there is nothing to learn"),
+        (X, [["a"] * 3, ["a"] * 2], "y: there is one label only, 'a'; there is nothing to learn"),
         (X, [np.array(["a", "b", "a"]), np.array([["b", "a"]] * 2)], r"y\[1\] has shape \(2, 2\)"),
         (
             [(np.eye(3), np.ones((2, 1))), (np.eye(3)[:2], np.ones((2, 1)))],
@@ -136,7 +136,7 @@ def test_prediction_expects_the_features_of_training():
 def test_a_failed_fit_leaves_the_model_alone():
     clf = ChainSVM().fit(X, Y)
     for bad in ([["c"] * 3, ["c"] * 2], [["c", "d", "c"]]):
-        with pytest.raises(ValueError, match="y has"):
+        with pytest.raises(ValueError, match="y: there is one label"):
             clf.fit(X, bad)
     with pytest.raises(ValueError, match="C=0"):
         clf.set_params(C=0).fit([np.eye(5)] * 2, [list("cdefg")] * 2)

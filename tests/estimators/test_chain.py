@@ -165,9 +165,11 @@ def test_consecutive_views_are_not_copied(words):
     rows = np.concatenate(X)
     views = np.split(rows, np.cumsum([len(x) for x in X])[:-1])
     clf = ChainSVM(C=0.1).fit(views, y)
-    assert np.shares_memory(clf._fitted.features.rows.dense, rows)
+    assert np.shares_memory(clf._training.examples.features.rows.dense, rows)
     swapped = ChainSVM(C=0.1).fit(views[1::-1], y[1::-1])
-    np.testing.assert_array_equal(swapped._fitted.features.rows.dense, np.concatenate(views[1::-1]))
+    np.testing.assert_array_equal(
+        swapped._training.examples.features.rows.dense, np.concatenate(views[1::-1])
+    )
 
 
 def test_dense_equals_sparse(words):
@@ -231,9 +233,9 @@ def joint_feature(clf, x, word, steps=None):
     """phi(x, word), by the layout the problem itself uses."""
     stacked = _stacked(x, steps)
     features = with_weights_of(
-        node_features(clf._model.rows_like_fitted(stacked.rows)), clf._fitted.features
+        node_features(clf._model.rows_like_fitted(stacked.rows)), clf._training.examples.features
     )
-    problem = clf._fitted.for_prediction(features, np.array([len(word)]), stacked.steps)
+    problem = clf._training.examples.for_prediction(features, np.array([len(word)]), stacked.steps)
     phi = np.zeros(problem.dim)
     for p in range(problem.dim):
         w = np.zeros(problem.dim)
@@ -248,7 +250,7 @@ def joint_feature(clf, x, word, steps=None):
 
 
 def _stacked(x, steps):
-    from taut.estimators._sequences import stack
+    from taut.chain.stacking import stack
 
     return stack([x if steps is None else (x, steps)])
 

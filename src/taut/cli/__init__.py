@@ -17,15 +17,9 @@ from importlib import import_module
 from typing import Any
 
 from taut.cli.parser import COMMANDS, parse
+from taut.spelling import OptionError, in_command
 
 DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 1, 130, 143
-# Remedies that errors name in Python's terms, and what they are here.
-OPTIONS = {
-    'encoding="latin-1"': "--encoding latin-1",
-    "labelled=False": "--unlabelled",
-    "resume=False": "no --resume",
-    'comment="#"': "--comment '#'",
-}
 
 
 class Terminated(KeyboardInterrupt):
@@ -100,7 +94,6 @@ def explained(error: BaseException) -> str:
             f"not enough memory{details}; fewer labels need less, and if attributes are many, "
             "--features observed or --min-freq 2"
         )
-    text = str(error) or type(error).__name__
-    for in_python, here in OPTIONS.items():
-        text = text.replace(in_python, here)
-    return text
+    if isinstance(error, OptionError):
+        return in_command(error.marked)
+    return str(error) or type(error).__name__

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from taut.cli import Terminated, say
-from taut.cli.results import in_options
 
 # The path is scored at so many lambdas: more of them cost tagging, not training.
 N_LAMBDAS = 40
@@ -40,8 +39,8 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
     stopped = path.end > path.lam_min
     if stopped and path.best_lambda == path.score_lambdas[~np.isnan(path.scores)].min():
         raise ValueError(
-            f"the search for C ended at {C:.3g}, where scores on {options.dev} were still rising: "
-            f"{in_options(path.status.value).partition(';')[0]}; give it more time, or --C"
+            f"the search for C ended at {C:.3g}, where scores on {options.dev} were still rising; "
+            "give it more time, or --C"
         )
     if not options.quiet:
         until = f"; the search was stopped at lambda {path.end:.3g}" * stopped

@@ -16,6 +16,7 @@ from taut.chain.model import ChainModel
 from taut.cli.json_data import all_ones, read_json
 from taut.cli.options import ENCODINGS, FORMATS
 from taut.files.model_file import ModelFileError
+from taut.labels import few
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
@@ -148,14 +149,6 @@ def numbers_of(labels: Column, classes: list[str]) -> np.ndarray:
     """Those of the model, -1 for labels that it does not know."""
     number = {name: k for k, name in enumerate(classes)}
     return np.array([number.get(value, -1) for value in labels.values], np.int32)[labels.codes]
-
-
-def few(labels: list[str], most: int = 5) -> str:
-    """
-    >>> few(["B-NP", "I-NP", "O"], 2)
-    'B-NP, I-NP, ...'
-    """
-    return ", ".join(labels[:most] + ["..."] * (len(labels) > most))
 
 
 def check_width(text: Columns | Attributes, encoder: Any, path: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from taut.chain.file import load_chain
 from taut.chain.model import Stacked
+from taut.chain.scoring import write_spans
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
     Labelled,
@@ -18,7 +19,6 @@ from taut.cli.data import (
 )
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.probabilities import decoded_by, likelihood
-from taut.cli.scoring import write_spans
 from taut.metrics import SpanReport, span_report_from_codes
 from taut.metrics._inputs import join_columns
 from taut.metrics.tokens import share_of_sequences, share_of_tokens

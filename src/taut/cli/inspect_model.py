@@ -12,8 +12,9 @@ from scipy import sparse
 from taut.chain.file import unpack_chain
 from taut.chain.model import ChainModel
 from taut.cli import printable
-from taut.cli.results import certificate, file_size, history, in_options
+from taut.cli.results import certificate, file_size, history
 from taut.files.model_file import ModelFile, read_model
+from taut.spelling import in_command
 from taut.text.extract import TemplateEncoder
 
 MOST_PROBABLE = {"viterbi": "labellings", "posterior": "labels one by one"}
@@ -138,7 +139,7 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
             f"a conditional random field of temperature {model.temperature:g}; predicted are the "
             f"most probable {MOST_PROBABLE[model.decoding]} ({model.decoding} decoding)"
         )
-    lines += ["", *in_options(str(model.solution)).split("\n")]
+    lines += ["", *model.solution.text(in_command).split("\n")]
     if facts["template"] is not None:
         statements = [line.strip() for line in facts["template"].split("\n")]
         lines += ["", "template", *(f"  {line}" for line in statements if line)]

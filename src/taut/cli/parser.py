@@ -67,7 +67,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _set_defaults(train: argparse.Namespace) -> None:
     """What was not said, where that depends on what was."""
-    squared, lbfgs = train.slack_penalty == "squared", train.solver == "lbfgs"
+    squared = train.slack_penalty == "squared"
     by_model = (
         {
             "C": defaults.CRF_C,
@@ -90,7 +90,6 @@ def _set_defaults(train: argparse.Namespace) -> None:
         "slack_penalty": defaults.SLACK_PENALTY,
         "l1": 0.0,
         "decoding": defaults.DECODING,
-        "patience": defaults.LBFGS_PATIENCE if lbfgs else defaults.PATIENCE,
     }
     for name, value in chosen.items():
         if getattr(train, name) is None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut import __version__
-from taut.solvers.solution import Solution, Status, describe
+from taut.solvers.solution import UNFINISHED, Solution, describe
+from taut.spelling import in_command
 
 
 class Result(NamedTuple):
@@ -29,7 +30,7 @@ def as_text(result: Result, options: Namespace) -> str:
     lines = [
         f"trained on {result.n_sequences} sentences, {result.n_tokens} tokens: "
         f"{result.n_attributes} attributes, {len(result.labels)} labels",
-        in_options(str(result.solution)),
+        result.solution.text(in_command),
     ]
     if result.metric is not None:
         checks = len(result.solution.history)
@@ -63,7 +64,7 @@ def certificate(solution: Solution) -> dict[str, Any]:
     """All that a solution says of itself, in plain values."""
     return {
         "status": solution.status.name,
-        "message": in_options(solution.status.value),
+        "message": in_command(solution.status.marked),
         **{
             name: getattr(solution, name)
             for name in (
@@ -88,42 +89,12 @@ def history(solution: Solution) -> list[dict[str, Any]]:
     ]
 
 
-# What a solution advises in Python's terms, and what it is here.
-REMEDIES = {
-    "raise max_passes or the time limit, lower rho or C, or use another solver": (
-        "raise --max-passes or the time limit, lower --C, or use another --solver"
-    ),
-    "stopped at max_passes": "stopped at --max-passes",
-    "stopped at time_limit": "stopped at --time-limit",
-    "stopped at cpu_limit": "stopped at --cpu-limit",
-    "raise max_passes, raise tol, or lower C": "raise --max-passes or --tol, or lower --C",
-    "raise time_limit, raise tol, or lower C": "raise --time-limit or --tol, or lower --C",
-    "raise cpu_limit, raise tol, or lower C": "raise --cpu-limit or --tol, or lower --C",
-    "fit again with warm_start (or resume from a checkpoint) to go on": (
-        "a run with --checkpoint goes on with --resume"
-    ),
-}
-
-
-def in_options(text: str) -> str:
-    """What a solution says of itself, with options for parameters."""
-    for in_python, here in REMEDIES.items():
-        text = text.replace(in_python, here)
-    return text
-
-
 def note(solution: Solution, options: Namespace) -> str:
     """What to do about a run that did not reach the tolerance; nothing if it did."""
-    reached = f"relative gap {solution.relative_gap:.2g}, --tol {options.tol:g}"
-    if solution.status is Status.MAX_PASSES:
-        return f"stopped after --max-passes {options.max_passes:g} ({reached}); the model is saved"
-    if solution.status is Status.TIME_LIMIT:
-        return f"stopped after --time-limit {options.time_limit:g} ({reached}); the model is saved"
-    if solution.status is Status.CPU_LIMIT:
-        return f"stopped after --cpu-limit {options.cpu_limit:g} ({reached}); the model is saved"
-    if solution.status.is_interruption:
-        return f"{solution.status.name.lower()} ({reached}); the best model so far is saved"
-    return ""
+    if solution.status not in UNFINISHED:
+        return ""
+    told = in_command(solution.status.marked)
+    return f"{told} (relative gap {solution.relative_gap:.2g}, --tol {options.tol:g})"
 
 
 def file_size(path: str) -> str:

@@ -16,21 +16,14 @@ from sklearn.utils import check_random_state
 from taut.choice.named import is_without_inference, named_solver
 from taut.prepared import Prepared
 from taut.problem.python_problem import PythonProblem
-from taut.solvers import Solution, Status
+from taut.solvers import Solution
 from taut.solvers.checks import is_number
 from taut.solvers.sdca import SDCA
-from taut.solvers.seeds import seed_of
+from taut.solvers.seeds import drawn_seed, seed_of
+from taut.solvers.solution import UNFINISHED
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
-UNFINISHED = (
-    Status.MAX_PASSES,
-    Status.TIME_LIMIT,
-    Status.CPU_LIMIT,
-    Status.INTERRUPTED,
-    Status.TERMINATED,
-    Status.WORSE_THAN_ZERO,
-)
 WARM_STARTS = (False, True, "dual", "primal")
 WEIGHTS_ONLY = (
     "this model was loaded from a file or taken from a path, and has its weights but not the state "
@@ -79,7 +72,7 @@ class StructuredEstimator(BaseEstimator, ABC):
         ``complete`` sets every attribute of a fitted model; ``options`` come before the
         estimator's own.
         """
-        drawn = check_random_state(self.random_state).randint(2**31 - 1)
+        drawn = drawn_seed(check_random_state(self.random_state))
         own = {
             "C": self.C,
             "slack_penalty": self.slack_penalty,
@@ -159,6 +152,7 @@ class StructuredEstimator(BaseEstimator, ABC):
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
             hint = ", or try another rho" * is_without_inference(solution.solver)
             hint += ', or use solver="lbfgs"' * isinstance(solution.solver, SDCA)
+            hint += ", as does a fit with warm_start=True" * solution.status.is_interruption
             warnings.warn(
                 f"{type(self).__name__}: {solution.status.value}{hint} (relative "
                 f"{'soft ' * soft}gap {gap:.2g}, tol {self.tol:g})",

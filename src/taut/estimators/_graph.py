@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from taut.decode import decode
 from taut.estimators._base import StructuredEstimator
-from taut.estimators._missing import is_labelled
 from taut.estimators._node_labels import NodeLabels
 from taut.graphs import StackedGraphs, place_of, stack_graphs, without_nodes
-from taut.labels import check_labels
+from taut.labels import check_labels, is_labelled
 from taut.losses import checked_weights
 from taut.prepared import Prepared
 from taut.solvers import Solution

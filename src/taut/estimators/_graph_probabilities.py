@@ -6,14 +6,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from taut.estimators._crf_options import check_crf_options
+from taut.chain.crf_options import check_crf_options
 from taut.estimators._forest_posterior import first_cycle, forests, log_likelihoods
 from taut.estimators._graph import GraphEstimator
-from taut.estimators._missing import is_labelled
 from taut.graphs import StackedGraphs, stack_graphs
 from taut.inference.marginals import graph_marginals
 from taut.inference.methods import Method
-from taut.labels import check_labels
+from taut.labels import check_labels, is_labelled
 from taut.posterior import posterior
 from taut.solvers.checks import is_count
 from taut.structures.graphs import GraphProblem

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from taut.estimators._missing import known_parts
 from taut.graphs import StackedGraphs, place_of
-from taut.labels import LabelCodec
+from taut.labels import LabelCodec, known_parts
 from taut.losses import cost_matrix
 
 

@@ -43,7 +43,7 @@ class PathCV:
     )
     warm_start: Any = False
     callback: Any = None
-    patience: Any = 3
+    patience: Any = None
     _base: Any
 
     def __init_subclass__(cls, **options: Any) -> None:

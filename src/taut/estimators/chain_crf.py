@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -18,22 +17,12 @@ from taut.chain.chain_posterior import (
     node_marginals,
     sampled_labellings,
 )
-from taut.chain.model import Stacked, allowed_steps, scaled_C
-from taut.choice.named import named_solver
-from taut.decode import decode
-from taut.estimators._chain import ChainEstimator, as_labels
-from taut.estimators._crf_options import check_crf_options
-from taut.estimators._missing import is_labelled, known_parts, numbered
-from taut.estimators._text import is_empty
-from taut.labels import LabelCodec, check_labels
-from taut.prepared import Prepared
-from taut.solvers import LBFGS, SDCA, Solution
-from taut.solvers.checks import is_count, is_number
-from taut.structures.constraints import ImpossibleConstraint
-from taut.structures.pairwise import Pairwise
-from taut.structures.partly_labelled import partly_labelled
-from taut.structures.smoothed import smoothed
-from taut.text.schemes import Scheme
+from taut.chain.encoding import is_empty
+from taut.chain.model import Stacked
+from taut.chain.training import known_labels
+from taut.estimators._chain import ChainEstimator
+from taut.labels import check_labels, is_labelled
+from taut.solvers.checks import is_count
 
 
 class ChainCRF(ChainEstimator):
@@ -97,7 +86,6 @@ class ChainCRF(ChainEstimator):
     ['a', 'b'] 0.1
     """
 
-    _fewest_classes = 1  # with one label, all probabilities are one
     _has_probabilities = True
 
     def __init__(
@@ -126,7 +114,7 @@ class ChainCRF(ChainEstimator):
         cpu_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
-        patience: int = 3,
+        patience: int | None = None,
         warm_start: bool | str = False,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
@@ -169,65 +157,15 @@ class ChainCRF(ChainEstimator):
 
     # --- training ------------------------------------------------------------------------------
 
-    def _read_labels(
-        self, y: Any, classes: Any = None
-    ) -> tuple[LabelCodec, np.ndarray, np.ndarray | None]:
-        known = self._known(y)
-        if known.all():
-            return super()._read_labels(y, classes)
-        parts = known_parts(y, known) if classes is None else as_labels(classes, y)
-        codec = LabelCodec(parts)
-        return codec, numbered(codec, y, self.missing_label), known
-
-    def _known(self, y: Any) -> np.ndarray:
-        known = is_labelled(y, self.missing_label)
-        if not known.any():
-            raise ValueError(
-                f"no position has a label: None and missing_label={self.missing_label!r} mean that "
-                "there is none"
-            )
-        return known
+    def _known(self, y: Any) -> Any:
+        known = known_labels(self._specification(), y)
+        return slice(None) if known is None else known
 
     def _check_complete(self, y: Any) -> None:
         if self.solution_.certifies or not np.all(is_labelled(y, self.missing_label)):
             raise ValueError(
                 "partial_fit needs all labels, and some are missing; fit again on all of the data"
             )
-
-    def _objective(self, problem: Pairwise, codec: LabelCodec, known: np.ndarray | None) -> Any:
-        check_crf_options(self, "ChainSVM")
-        temperature = float(self.temperature)
-        if known is None:
-            return smoothed(problem, temperature, loss_augmented=self.loss_augmented)
-        if self.loss_augmented:
-            raise ValueError("loss_augmented=True needs all labels, and some are missing")
-        if self.scheme_in_training and self.scheme is not None:
-            problem = problem.constrained(allowed_steps(codec, Scheme.parse(self.scheme)))
-            _check_possible(problem, known, codec)
-        return partly_labelled(problem, known, temperature)
-
-    def _checks(self, prepared: Prepared) -> int:
-        """L-BFGS certifies every pass, SDCA every fifth."""
-        often = isinstance(prepared.solver, LBFGS) and is_count(self.patience)
-        return SDCA.refresh * self.patience if often else self.patience  # type: ignore[operator]
-
-    def _prediction_options(self) -> dict[str, Any]:
-        return {"temperature": float(self.temperature), "decoding": self.decoding}
-
-    def _chosen_solver(self, problem: Any, earlier: Solution | None = None) -> Any:
-        if earlier is None or self.solver != "auto" or problem.known is not None:
-            C = None if problem.known is not None else scaled_C(self.C, problem.base)
-            C = C if is_number(C) else None  # training will say what is wrong with it
-            return named_solver(self.solver, problem, self.averaging, C=C, l1=self.l1)
-        if isinstance(earlier.solver, SDCA):  # a run goes on with the solver it began with
-            return replace(earlier.solver, averaging=self.averaging)
-        # But only SDCA can average, and it starts from its own dual points.
-        if self.averaging:
-            raise ValueError(
-                "averaging=True: the earlier fit was by L-BFGS, which has none and leaves no dual "
-                'point for SDCA; start cold (warm_start=False) with solver="sdca"'
-            )
-        return named_solver(earlier.solver, problem)
 
     # --- probabilities -------------------------------------------------------------------------
 
@@ -308,11 +246,3 @@ class ChainCRF(ChainEstimator):
 def _check_count(n: Any) -> None:
     if not is_count(n):
         raise ValueError(f"n={n!r}; a whole number of labellings, at least 1")
-
-
-def _check_possible(problem: Pairwise, known: np.ndarray, codec: LabelCodec) -> None:
-    """Some labelling must agree with the known labels and the scheme."""
-    try:
-        decode(problem.clamped(known), np.zeros(problem.dim))
-    except ImpossibleConstraint as error:
-        raise error.with_names(codec.classes.tolist()) from None

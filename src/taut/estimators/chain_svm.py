@@ -66,8 +66,9 @@ class ChainSVM(ChainEstimator):
         Box constraints on the weights: numbers, or arrays of all weights.
     callback : callable or None
         Called with each row of the history; return True to stop.
-    patience : int
-        With held-out data in ``fit``: stop when so many certificates brought no better score.
+    patience : int or None
+        With held-out data in ``fit``: stop when so many certificates brought no better score. None
+        is 3, and 10 with L-BFGS, whose certificates come with every pass.
     warm_start : bool, "dual" or "primal"
         Start from the last solution: True and "dual" keep its dual point, "primal" its weights
         (where C grew).
@@ -116,7 +117,7 @@ class ChainSVM(ChainEstimator):
         cpu_limit: float | None = None,
         bounds: tuple | None = None,
         callback: Callable | None = None,
-        patience: int = 3,
+        patience: int | None = None,
         warm_start: bool | str = False,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,

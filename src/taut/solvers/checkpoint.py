@@ -26,6 +26,7 @@ from taut.solvers.certificate import Certificate
 from taut.solvers.seeds import known_seed
 from taut.solvers.solution import Row
 from taut.solvers.state_arrays import check_arrays
+from taut.spelling import OptionError
 
 FORMAT = "taut checkpoint 6"
 
@@ -81,9 +82,9 @@ class CheckpointFile:
             raise self.damaged(f"it cannot be read: {error}") from error
         for name, expected in self.identity.items():
             if name not in header or header[name] != expected:
-                raise ValueError(
+                raise OptionError(
                     f"{str(self.path)!r} is a checkpoint of another {self.of}: this {self.of} has "
-                    f"another {name}; give another path, or resume=False to start anew"
+                    f"another {name}; give another path, or ‹resume=False› to start anew"
                 )
         return header, arrays
 

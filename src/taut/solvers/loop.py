@@ -17,12 +17,8 @@ from taut.solvers.progress import time_left
 from taut.solvers.solution import HISTORY, Row, Solution, Status
 from taut.solvers.watch import Watch
 
-UNFINISHED = (
-    Status.MAX_PASSES,
-    Status.TIME_LIMIT,
-    Status.CPU_LIMIT,
-    Status.SOFT_CONVERGED,
-)
+# Where weights may still be worse than none.
+EARLY = (Status.MAX_PASSES, Status.TIME_LIMIT, Status.CPU_LIMIT, Status.SOFT_CONVERGED)
 Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
 # A certificate's sums are right but for this part of an example's weight.
@@ -87,7 +83,7 @@ class Loop:
             while status is None:
                 stopped = self._advance_to_next_check()
                 status = self._check() or stopped
-        if status in UNFINISHED and self._is_worse_than_zero():
+        if status in EARLY and self._is_worse_than_zero():
             status = Status.WORSE_THAN_ZERO
         return Solution(
             w=best.w,

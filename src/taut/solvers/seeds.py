@@ -3,12 +3,19 @@
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 
 class DrawnSeed(int):
     """Drawn where ``random_state`` is None or a generator: it differs from fit to fit.
 
     A checkpoint must be there for the next fit all the same.
     """
+
+
+def drawn_seed(random: np.random.RandomState) -> int:
+    """What a run draws from the generator that a ``random_state`` is."""
+    return int(random.randint(2**31 - 1))
 
 
 def seed_of(drawn: int, random_state: Any) -> int:

@@ -1,10 +1,12 @@
 """What a training run returns: weights, and a proof of how good they are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from taut.spelling import OptionText, in_python
 
 
 class Row(NamedTuple):
@@ -34,7 +36,7 @@ HISTORY = np.dtype([(name, "i8" if name == "oracle_calls" else "f8") for name in
 ORACLE = "oracle"  # among ``seconds_in``, part of the others
 
 
-class Status(Enum):
+class Status(OptionText):
     """How a run ended; the text says what to do about it."""
 
     CONVERGED = "converged: the gap is within the tolerance"
@@ -43,34 +45,37 @@ class Status(Enum):
         'open, lower rho or use solver="augmented-lagrangian" to close it'
     )
     MAX_PASSES = (
-        "stopped at max_passes before reaching the tolerance; "
-        "raise max_passes, raise tol, or lower C"
+        "stopped at ‹max_passes› before reaching the tolerance; "
+        "raise ‹max_passes›, raise ‹tol›, or lower ‹C›"
     )
     TIME_LIMIT = (
-        "stopped at time_limit before reaching the tolerance; "
-        "raise time_limit, raise tol, or lower C"
+        "stopped at ‹time_limit› before reaching the tolerance; "
+        "raise ‹time_limit›, raise ‹tol›, or lower ‹C›"
     )
     CPU_LIMIT = (
-        "stopped at cpu_limit before reaching the tolerance; raise cpu_limit, raise tol, or lower C"
+        "stopped at ‹cpu_limit› before reaching the tolerance; "
+        "raise ‹cpu_limit›, raise ‹tol›, or lower ‹C›"
     )
     WORSE_THAN_ZERO = (
         "stopped where the bound proved of these weights is worse than that of w = 0, so they may "
-        "be no model yet; raise max_passes or the time limit, lower rho or C, or use another solver"
+        "be no model yet; raise ‹max_passes› or the time limit, lower ‹C› (or rho, where there is "
+        "one), or use another ‹solver›"
     )
     NO_VIOLATION = (
         "converged: the oracle finds no labelling that violates its constraint (by more than "
         "epsilon)"
     )
     NO_WAY_DOWN = (
-        "stopped: no step lowers the objective any more, within rounding; raise tol to stop earlier"
+        "stopped: no step lowers the objective any more, within rounding; raise ‹tol› to stop "
+        "earlier"
     )
     INTERRUPTED = (
         "interrupted; this is the best model so far, "
-        "fit again with warm_start (or resume from a checkpoint) to go on"
+        "‹resume=True› goes on with it if there was a ‹checkpoint›"
     )
     TERMINATED = (
         "terminated by a signal; this is the best model so far, "
-        "fit again with warm_start (or resume from a checkpoint) to go on"
+        "‹resume=True› goes on with it if there was a ‹checkpoint›"
     )
     CALLBACK = "stopped by the callback"
     ON_PATH = "taken from a regularisation path"
@@ -86,6 +91,17 @@ class Status(Enum):
     def is_interruption(self) -> bool:
         """Whether Ctrl-C or SIGTERM ended the run."""
         return self in (Status.INTERRUPTED, Status.TERMINATED)
+
+
+# A run that ended so might have gone on to better weights.
+UNFINISHED = (
+    Status.MAX_PASSES,
+    Status.TIME_LIMIT,
+    Status.CPU_LIMIT,
+    Status.INTERRUPTED,
+    Status.TERMINATED,
+    Status.WORSE_THAN_ZERO,
+)
 
 
 @dataclass(frozen=True)
@@ -178,6 +194,10 @@ class Solution:
         return text
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, spell: Callable[[str], str] = in_python) -> str:
+        """In words; ``spell`` says how options are written."""
         which = {
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
@@ -185,7 +205,7 @@ class Solution:
             "path": "those of the path",
         }[self.returned]
         return (
-            f"{self.status.value}\n"
+            f"{spell(self.status.marked)}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
             f"{self._about_slacks()}{self._about_likelihood()}"

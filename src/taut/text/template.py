@@ -78,14 +78,16 @@ class TemplateError(ValueError):
     """A template that cannot be understood; names line and place."""
 
 
-def read_template(template: str | os.PathLike[str]) -> Template:
-    """A built-in template by name, a file by path, or the text of a template itself.
+def read_template(template: "str | os.PathLike[str] | Template") -> Template:
+    """A built-in template by name, a file by path, the text of a template, or one that was read.
 
     >>> read_template("chunking").features[5].name
     'w[-1]|w[0]'
     >>> len(read_template("w[-1..1]; suffix(w[0], 2)").features)
     4
     """
+    if isinstance(template, Template):
+        return template
     if not isinstance(template, str | os.PathLike):
         raise TypeError(
             f"template={template!r}; a name ({', '.join(BUILT_IN)}), a path or a text is expected"

@@ -244,7 +244,7 @@ def _refuse_missing_labels(block: TextBlock, token_lines: np.ndarray) -> None:
             raise block.error(
                 i,
                 "the line begins with a tab: its label is missing; if the file has no labels, say "
-                "labelled=False",
+                "‹labelled=False›",
             )
 
 

@@ -30,7 +30,7 @@ DOCUMENT = "-DOCSTART-"
 # Begins a comment in many files; but it can be a word, so comments are skipped only if asked for.
 MARK = "#"
 # What may be behind a wrong number of columns.
-MARK_HINT = f'if lines that begin with {MARK} are comments, say comment="{MARK}"'
+MARK_HINT = f'if lines that begin with {MARK} are comments, say ‹comment="{MARK}"›'
 BLANKS_HINT = r"if fields contain blanks or are empty, give the separator, such as '\t'"
 
 # str.split without arguments cuts at these, too; here they are characters like any other.

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any, NamedTuple, TypeAlias
 
+from taut.spelling import OptionError
+
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 # Larger blocks are no faster, and their strings leave the processor's cache.
@@ -28,7 +30,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class FormatError(ValueError):
+class FormatError(OptionError):
     """A file does not follow its format, at a line counted from 1.
 
     >>> raise FormatError("train.txt", 3, "2 columns, but line 1 has 3")
@@ -37,13 +39,13 @@ class FormatError(ValueError):
     """
 
     def __init__(self, path: str, line: int, problem: str):
-        super().__init__(path, line, problem)
+        super().__init__(f"{path}, line {line}: {problem}")
         self.path = path
         self.line = line
         self.problem = problem
 
-    def __str__(self) -> str:
-        return f"{self.path}, line {self.line}: {self.problem}"
+    def __reduce__(self) -> tuple[type["FormatError"], tuple[str, int, str]]:
+        return FormatError, (self.path, self.line, self.problem)
 
 
 class Problem(Exception):
@@ -238,7 +240,7 @@ def _decoded(path: str, line: int, data: bytes, encoding: str) -> TextBlock:
             path,
             line,
             f"byte 0x{data[error.start]:02x} is not UTF-8 here; convert the file to UTF-8, or "
-            'read it with encoding="latin-1"',
+            'read it with ‹encoding="latin-1"›',
         ) from error
     if "\r" in text:
         text = text.replace("\r\n", "\n")

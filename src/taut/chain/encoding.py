@@ -1,4 +1,7 @@
-"""Text as an estimator gets it: which encoder it needs, and what the encoder wants."""
+"""From what people have, text or matrices, to the rows of all positions.
+
+Which encoder text needs, and what that wants.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -8,8 +11,9 @@ from scipy import sparse
 
 from taut.arrays.sequences import Sequences
 from taut.chain.model import Encoder, Stacked
-from taut.estimators._sequences import stack
+from taut.chain.stacking import stack
 from taut.labels import LabelCodec
+from taut.spelling import OptionError
 from taut.text.attributes import AttributeEncoder, Attributes
 from taut.text.columns import Columns
 from taut.text.dicts import attributes_of, holds_attributes
@@ -17,11 +21,23 @@ from taut.text.extract import TemplateEncoder
 from taut.text.template import read_template
 
 
-def read_to_learn(X: Any, template: Any, min_freq: int) -> tuple[Stacked, Encoder | None]:
-    """The rows of all positions, and what made them of text; None if X holds numbers already."""
+def opened(X: Any, template: Any, min_freq: Any, name: str = "X") -> tuple[Any, Encoder | None]:
+    """Text as its encoder wants it, with an encoder that has learned nothing yet; or all rows,
+    stacked, and None, if X holds numbers already. Both know the lengths of the sequences."""
     X = as_list(X)
     encoder = new_encoder(X, template, min_freq)
-    return stack(X) if encoder is None else encoded(encoder, X, learn=True), encoder
+    return (stack(X, name=name) if encoder is None else text_for(encoder, X, name)), encoder
+
+
+def learned(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
+    """The rows of all positions; the encoder takes its attributes from them."""
+    if encoder is None:
+        return text
+    rows = encoder.fit_transform(text)
+    if rows.shape[1] == 0:
+        often = f"occurs {encoder.min_freq} times; lower ‹min_freq›"
+        raise OptionError(f"{name}: no attribute {often if encoder.min_freq > 1 else 'anywhere'}")
+    return Stacked(rows, text.lengths)
 
 
 def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X") -> Stacked:
@@ -29,7 +45,8 @@ def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X")
     X = as_list(X)
     if encoder is None:
         return stack(X, n_features, name)
-    return encoded(encoder, X, learn=False, name=name)
+    text = text_for(encoder, X, name)
+    return Stacked(encoder.transform(text), text.lengths)
 
 
 def as_list(X: Any) -> Any:
@@ -60,8 +77,8 @@ def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
     return None
 
 
-def encoded(encoder: Encoder, X: Any, *, learn: bool, name: str = "X") -> Stacked:
-    """The rows of all positions; with ``learn`` the encoder takes its attributes from them."""
+def text_for(encoder: Encoder, X: Any, name: str = "X") -> Any:
+    """X as the encoder wants it: columns or attributes."""
     text: Any
     if isinstance(encoder, TemplateEncoder):
         text = X if isinstance(X, Columns) else _columns_of(X, name)
@@ -72,12 +89,7 @@ def encoded(encoder: Encoder, X: Any, *, learn: bool, name: str = "X") -> Stacke
         raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
     if not len(text.lengths):
         raise ValueError(f"{name} has no sequences")
-    rows = encoder.fit_transform(text) if learn else encoder.transform(text)
-    if learn and rows.shape[1] == 0:
-        raise ValueError(
-            f"{name} has no attributes that occur {encoder.min_freq} times or more; lower min_freq"
-        )
-    return Stacked(rows, text.lengths)
+    return text
 
 
 def _attributes_of(X: Any, name: str) -> Attributes:

@@ -1,0 +1,295 @@
+"""From sequences and labels to a problem, a solver and, when it is solved, a model.
+
+This is the one program that trains chains: the estimators and ``taut train`` are its faces.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from taut import defaults
+from taut.chain.encoding import learned, opened, read_like
+from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
+from taut.chain.scoring import ACCURACY, SPAN_F1, as_column, score, write_spans
+from taut.chain.specification import Specification
+from taut.choice.named import is_auto, named_solver
+from taut.decode import decode
+from taut.labels import (
+    LabelCodec,
+    as_labels,
+    check_labels,
+    few,
+    is_labelled,
+    known_parts,
+    numbers_of_known,
+)
+from taut.losses import checked_weights, cost_matrix
+from taut.memory import check_memory, pairs_and_labels
+from taut.solvers import BCFW, LBFGS, SDCA, Solution
+from taut.solvers.checks import is_number
+from taut.structures.chain import chain_problem
+from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
+from taut.structures.pairwise import Pairwise
+from taut.structures.partly_labelled import partly_labelled
+from taut.structures.slack_rescaled import slack_rescaled
+from taut.structures.smoothed import smoothed
+from taut.text.columns import Column
+from taut.text.schemes import Scheme
+
+Score = Callable[[np.ndarray], float]  # of weights, on held-out data
+
+
+class Data(NamedTuple):
+    """Sequences with their labels, and what errors call them: variables, or a file."""
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+    X_name: str = "X"
+    y_name: str = "y"
+    if_too_many: str = "are these the labels? Merge rare ones, or train on fewer examples"
+
+
+class HeldOut(NamedTuple):
+    score: Score
+    metric: str
+
+
+@dataclass(frozen=True)
+class Training:
+    """Examples, and all that becomes of them; made by :func:`state`."""
+
+    specification: Specification
+    labels: LabelCodec
+    encoder: Encoder | None  # None: features are given as matrices
+    n_features: int
+    examples: Pairwise
+    known: np.ndarray | None = None  # which labels are known; None if all are
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return self.specification.parsed_scheme()
+
+    @cached_property
+    def problem(self) -> Any:
+        """The examples as solvers are to see them."""
+        spec, examples = self.specification, self.examples
+        if not spec.is_crf:
+            return slack_rescaled(examples) if spec.formulation == "slack" else examples
+        temperature = float(spec.temperature)
+        if self.known is None:
+            return smoothed(examples, temperature, loss_augmented=spec.loss_augmented)
+        if spec.loss_augmented:
+            raise ValueError("loss_augmented=True needs all labels, and some are missing")
+        if spec.scheme_in_training:
+            examples = examples.constrained(allowed_steps(self.labels, self.scheme))
+            self._check_possible(examples, self.known)
+        return partly_labelled(examples, self.known, temperature)
+
+    def _check_possible(self, examples: Pairwise, known: np.ndarray) -> None:
+        """Some labelling must agree with the known labels and the scheme."""
+        try:
+            decode(examples.clamped(known), np.zeros(examples.dim))
+        except ImpossibleConstraint as error:
+            raise error.with_names(self.labels.classes.tolist()) from None
+
+    @property
+    def C(self) -> Any:
+        return scaled_C(self.specification.C, self.examples)
+
+    def at(self, C: float) -> Self:
+        """The same with another C."""
+        return replace(self, specification=replace(self.specification, C=C))
+
+    def model(self, solution: Any) -> ChainModel:
+        """What a solution makes of the examples; it keeps nothing of them."""
+        more = self.specification.of_prediction()
+        layout = self.examples.layout()
+        return ChainModel(self.labels, layout, solution, self.encoder, self.scheme, **more)
+
+    # --- how it is solved ---------------------------------------------------------------------
+
+    def solver(self, earlier: Solution | None = None, *, is_scored: bool = False) -> Any:
+        """The solver that was asked for; a run goes on from ``earlier`` with the one it began with.
+
+        With held-out data (``is_scored``) training ends early: SDCA has a good model early, and
+        block-coordinate Frank-Wolfe is certified often, so as not to miss the best score.
+        """
+        spec = self.specification
+        if earlier is not None and is_auto(spec.solver) and self.known is None:
+            chosen = self._going_on(earlier)
+        else:
+            chosen = self._named(None if is_scored or not spec.is_crf else self.C)
+        often = chosen.check_every <= defaults.CHECK_EVERY
+        if is_scored and isinstance(spec.solver, str) and isinstance(chosen, BCFW) and not often:
+            return replace(chosen, refresh=defaults.CHECK_EVERY)
+        return chosen
+
+    def _named(self, C: Any) -> Any:
+        spec = self.specification
+        return named_solver(
+            spec.solver,
+            self.problem,
+            spec.averaging,
+            slack_penalty=spec.slack_penalty,
+            C=C if is_number(C) else None,  # training will say what is wrong with it
+            l1=spec.l1,
+        )
+
+    def _going_on(self, earlier: Solution) -> Any:
+        spec, before = self.specification, earlier.solver
+        if not spec.is_crf:
+            chosen = self._named(None)
+            same_slacks = earlier.slack_penalty == spec.slack_penalty
+            return before if same_slacks and chosen.needs == before.needs else chosen
+        if isinstance(before, SDCA):
+            return replace(before, averaging=spec.averaging)
+        # Only SDCA can average, and it starts from its own dual points.
+        if spec.averaging:
+            raise ValueError(
+                "averaging=True: the earlier fit was by L-BFGS, which has none and leaves no dual "
+                'point for SDCA; start cold (warm_start=False) with solver="sdca"'
+            )
+        return named_solver(before, self.problem)
+
+    def patience(self, solver: Any) -> int:
+        """How many certificates without a better score end the training.
+
+        L-BFGS certifies every pass, and its scores go up and down.
+        """
+        if self.specification.patience is not None:
+            return self.specification.patience
+        return defaults.LBFGS_PATIENCE if isinstance(solver, LBFGS) else defaults.PATIENCE
+
+    def held_out(self, data: Data, n_threads: int) -> HeldOut:
+        """How weights are scored on other sequences than those of training.
+
+        By the F1 of spans, if labels write spans and none is missing, else by the fraction of
+        labels that are right.
+        """
+        text = read_like(data.X, self.encoder, self.n_features, data.X_name)
+        check_labels(data.y, text.lengths, data.X_name, data.y_name)
+        model, names = self.model(None), self.labels.classes.tolist()
+        known = known_labels(self.specification, data.y)
+
+        def numbers(w: np.ndarray) -> np.ndarray:
+            return model.decode(text, n_threads=n_threads, w=w)
+
+        if known is None and write_spans(names):
+            truth = as_column(data.y)
+
+            def f1(w: np.ndarray) -> float:
+                return score(truth, Column(numbers(w), names), text.lengths, SPAN_F1)
+
+            return HeldOut(f1, SPAN_F1)
+        right, counted = self.labels.encode(data.y), slice(None) if known is None else known
+        return HeldOut(lambda w: float(np.mean((numbers(w) == right)[counted])), ACCURACY)
+
+    # --- more examples ------------------------------------------------------------------------
+
+    def extended(self, data: Data, specification: Specification) -> Self:
+        """With more sequences, of the same labels and features."""
+        stacked = read_like(data.X, self.encoder, self.n_features, data.X_name)
+        check_labels(data.y, stacked.lengths, data.X_name, data.y_name)
+        rows = self.model(None).rows_like_fitted(stacked.rows)
+        numbers = self.labels.encode_known(data.y)
+        weights = checked_weights(data.sample_weight, len(stacked.lengths))
+        stacked = stacked._replace(rows=rows)
+        more = _examples(specification, self.labels, stacked, numbers, weights, None)
+        examples = self.examples.extended(more)
+        return replace(self, specification=specification, examples=examples)
+
+
+def state(specification: Specification, data: Data, classes: Any = None) -> Training:
+    """The training of these sequences; ``classes`` may exceed those of y."""
+    specification.check()
+    text, encoder = opened(data.X, specification.template, specification.min_freq, data.X_name)
+    check_labels(data.y, text.lengths, data.X_name, data.y_name)
+    known = known_labels(specification, data.y)
+    if known is None:
+        labels = LabelCodec(data.y if classes is None else as_labels(classes, data.y))
+        numbers = labels.encode_known(data.y)
+    else:
+        parts = known_parts(data.y, known) if classes is None else as_labels(classes, data.y)
+        labels = LabelCodec(parts)
+        numbers = numbers_of_known(labels, data.y, specification.missing_label)
+    _check_number_of_labels(labels, text.lengths, data)
+    allowed_steps(labels, specification.parsed_scheme())  # refuses labels not of the scheme
+    weights = checked_weights(data.sample_weight, len(text.lengths))
+    stacked = learned(encoder, text, data.X_name)
+    examples = _examples(specification, labels, stacked, numbers, weights, known)
+    n_features = stacked.rows.shape[1]
+    return Training(specification, labels, encoder, n_features, examples, known)
+
+
+def _examples(
+    specification: Specification,
+    labels: LabelCodec,
+    stacked: Stacked,
+    numbers: np.ndarray,
+    weights: np.ndarray | None,
+    known: np.ndarray | None,
+) -> Pairwise:
+    """Sequences as a problem."""
+    spec, classes = specification, labels.classes.tolist()
+    if spec.features == "observed" and not sparse.issparse(stacked.rows):
+        raise ValueError('features="observed" needs sparse (CSR) input; use "all" or "auto"')
+    cost = None if isinstance(spec.loss, str) else spec.loss
+    scheme = spec.parsed_scheme() if spec.scheme_in_training and known is None else None
+    try:
+        return chain_problem(
+            stacked.rows,
+            stacked.lengths,
+            numbers,
+            len(classes),
+            cost=cost_matrix(numbers, classes, spec.class_weight, cost),
+            normalize=isinstance(spec.loss, str) and spec.loss == "hamming",
+            bias=spec.bias,
+            boundary=spec.boundary,
+            observed=is_observed(spec.features, stacked.rows, len(classes)),
+            step_features=stacked.steps,
+            importance=weights,
+            allowed=allowed_steps(labels, scheme),
+            known=known,
+        )
+    except InvalidTruth as error:
+        raise error.with_names(classes) from None
+
+
+def _check_number_of_labels(labels: LabelCodec, lengths: np.ndarray, data: Data) -> None:
+    classes = labels.classes.tolist()
+    if len(classes) < 2:
+        raise ValueError(
+            f"{data.y_name}: there is one label only, {classes[0]!r}; there is nothing to learn"
+        )
+    check_memory(
+        pairs_and_labels(len(lengths), int(lengths.sum()), len(classes)),
+        f"{data.y_name}: there are {len(classes)} labels ({few(classes)}); training",
+        "pairs of labels in each sequence",
+        data.if_too_many,
+    )
+
+
+def known_labels(specification: Specification, y: Any) -> np.ndarray | None:
+    """Which labels are known, of a CRF, which can do without some; None if all are."""
+    if not specification.is_crf or isinstance(y, Column):
+        return None
+    known = is_labelled(y, specification.missing_label)
+    if not known.any():
+        raise ValueError(
+            f"no position has a label: None and missing_label={specification.missing_label!r} "
+            "mean that there is none"
+        )
+    return None if known.all() else known
+
+
+def is_observed(features: str, rows: Any, n_labels: int) -> bool:
+    """Whether only pairs of attribute and label that were seen together have weights."""
+    if features == "auto":
+        return sparse.issparse(rows) and rows.shape[1] * n_labels > defaults.MOST_WEIGHTS
+    return features == "observed"
