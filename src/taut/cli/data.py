@@ -20,7 +20,7 @@ from taut.labels import few
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
-from taut.text.reading import read_attributes, read_columns
+from taut.text.reading import read_attributes, read_columns, read_conllu
 from taut.text.reading.source import text_blocks
 
 
@@ -40,10 +40,11 @@ class Layout:
     comment: str | None = None
     label_column: int | None = None  # None: the last, if there are labels
     n_columns: int = 0  # of the training file, by which labels are known to be there; 0: not known
+    label: str | None = None  # of CoNLL-U: what is learned
 
     def changed(self, options: Namespace) -> "Layout":
         """With what the command line says otherwise."""
-        names = ("format", "encoding", "separator", "comment", "label_column")
+        names = ("format", "encoding", "separator", "comment", "label_column", "label")
         given = {name: getattr(options, name) for name in names}
         layout = replace(self, **{k: value for k, value in given.items() if value is not None})
         if layout.format != "columns":
@@ -53,9 +54,25 @@ class Layout:
                         f"--{name.replace('_', '-')} is for columns, but the format is "
                         f"{layout.format}; leave it out, or say --format columns"
                     )
+        _check_label(layout, given["label"])
         if given["label_column"] is not None:
             layout = replace(layout, n_columns=0)  # labels are there, however many columns
         return layout
+
+
+def _check_label(layout: Layout, given: str | None) -> None:
+    if layout.format != "conllu":
+        if given is not None:
+            raise ValueError(
+                f"--label is for CoNLL-U, but the format is {layout.format}; leave it out, or say "
+                "--format conllu"
+            )
+    elif layout.label is None:
+        raise ValueError(
+            "--format conllu needs --label: upos, xpos, feats, upos+feats, deprel or misc:KEY"
+        )
+    elif layout.encoding != "utf-8":
+        raise ValueError("CoNLL-U is UTF-8; leave out --encoding")
 
 
 def guessed_format(path: str) -> str:
@@ -63,10 +80,10 @@ def guessed_format(path: str) -> str:
     >>> guessed_format("train.jsonl.gz"), guessed_format("train.crfsuite"), guessed_format("train")
     ('jsonl', 'attributes', 'columns')
     """
-    known = re.search(r"\.(jsonl|crfsuite)(\.txt)?(\.gz)?$", path, re.IGNORECASE)
+    known = re.search(r"\.(jsonl|crfsuite|conllu)(\.txt)?(\.gz)?$", path, re.IGNORECASE)
     if known is None:
         return "columns"
-    return "jsonl" if known[1].lower() == "jsonl" else "attributes"
+    return {"crfsuite": "attributes"}.get(known[1].lower(), known[1].lower())
 
 
 def looks_like_attributes(path: str, encoding: str) -> bool:
@@ -96,6 +113,7 @@ def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
         kept.get("comment"),
         kept.get("label_column"),
         kept.get("n_columns", 0),
+        kept.get("label"),
     )
     # The file may say anything.
     if (
@@ -105,6 +123,7 @@ def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
         or not isinstance(layout.comment, str | None)
         or not isinstance(layout.label_column, int | None)
         or not isinstance(layout.n_columns, int)
+        or not isinstance(layout.label, str | None)
     ):
         raise ModelFileError(f"the model file says its text is read in an unknown way: {layout}")
     return layout
@@ -128,6 +147,9 @@ def read_labelled(path: str, layout: Layout, as_columns: bool | None) -> tuple[L
         weights = None if all_ones(data.weights) else data.weights
         return Labelled(data.attributes, data.labels, weights), layout
     check_kind(as_columns, True, "columns")
+    if layout.format == "conllu":
+        assert layout.label is not None
+        return Labelled(*read_conllu(path, layout.label)), layout
     columns = read_columns(
         path, encoding=layout.encoding, separator=layout.separator, comment=layout.comment
     )

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from taut import defaults
-from taut.cli.values import above, at_least, picture, separator
+from taut.cli.values import above, at_least, picture, separator, target
 
 # Named here too, so that help need not import what they are names of; a test compares.
-FORMATS = ("columns", "attributes", "jsonl")
+FORMATS = ("columns", "conllu", "attributes", "jsonl")
 ENCODINGS = ("utf-8", "latin-1")
 DECODINGS = ("viterbi", "posterior")
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
@@ -263,8 +263,15 @@ def _add_reading(parser: ArgumentParser, *, in_training: bool = False) -> None:
     add(
         "--format",
         choices=FORMATS,
-        help="columns; attributes, as CRFsuite's files hold them; JSON lines; "
-        + default("by the name (*.crfsuite, *.jsonl), else columns"),
+        help="columns; conllu, as of Universal Dependencies; attributes, as CRFsuite's files hold "
+        "them; JSON lines; " + default("by the name (*.conllu, *.crfsuite, *.jsonl), else columns"),
+    )
+    add(
+        "--label",
+        type=target,
+        metavar="WHAT",
+        help="of CoNLL-U: upos, xpos, feats, upos+feats, deprel, or misc:KEY; "
+        + default("none, it must be said"),
     )
     add(
         "--label-column",

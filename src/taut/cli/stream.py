@@ -14,11 +14,14 @@ from taut.text.columns import Column, Columns
 from taut.text.reading import (
     AttributeBlock,
     ColumnBlock,
+    ConlluBlock,
     JsonBlock,
     append_column,
     attribute_blocks,
     column_blocks,
+    conllu_blocks,
     json_blocks,
+    with_labels,
 )
 from taut.text.reading.attribute_files import WITHOUT_TABS, is_without_tabs
 from taut.text.reading.source import FormatError
@@ -62,6 +65,9 @@ def pieces(
     if layout.format == "columns":
         check_kind(as_columns, True, "columns")
         return _column_pieces(source, layout, forced_column)
+    if layout.format == "conllu":
+        check_kind(as_columns, True, "CoNLL-U")
+        return _conllu_pieces(source, layout)
     if layout.format == "attributes":
         check_kind(as_columns, False, "attribute files")
         return _attribute_pieces(source, layout, labelled)
@@ -117,6 +123,23 @@ def _columns_answer(block: ColumnBlock, separator: str | None, found: Found) -> 
 
 def _rounded(probabilities: list[float]) -> list[str]:
     return [f"{probability:.4g}" for probability in probabilities]
+
+
+# --- CoNLL-U --------------------------------------------------------------------------------------
+
+
+def _conllu_pieces(source: str, layout: Layout) -> Iterator[Piece]:
+    assert layout.label is not None
+    before = 1
+    for block in conllu_blocks(source, layout.label):
+        answer = partial(_conllu_answer, block, layout.label)
+        yield Piece(block.words, before + block.word_lines, answer)
+        before += len(block.lines)
+
+
+def _conllu_answer(block: ConlluBlock, label: str, found: Found) -> list[str]:
+    rounded = None if found.probabilities is None else _rounded(found.probabilities)
+    return with_labels(block.lines, block.word_lines, label, found.labels, rounded)
 
 
 # --- attributes -----------------------------------------------------------------------------------

@@ -101,7 +101,19 @@ def _specification(data: Labelled, template: Template | None, options: Namespace
         template = read_template(name)
         if not options.quiet:
             say(f"note: no --template was given; {name!r} is used")
+    if isinstance(data.text, Columns) and not options.quiet and _holds_numbers(data.text):
+        say(
+            "note: the first column, which templates call w, holds numbers; if this is CoNLL-U, "
+            "say --format conllu"
+        )
     return Specification.of(options.crf, {**vars(options), "template": template})
+
+
+def _holds_numbers(text: Columns) -> bool:
+    """Whether most tokens of the first column are numbers, as in files that count them there."""
+    first = text.columns[0]
+    is_number = np.array([value.isdecimal() for value in first.values], bool)
+    return bool(is_number[first.codes].mean() > 0.5)
 
 
 def _named(data: Labelled, path: str) -> Data:

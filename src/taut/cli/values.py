@@ -44,3 +44,12 @@ def picture(text: str) -> str:
     if Path(text).suffix.lower() not in PICTURES:
         raise argparse.ArgumentTypeError(f"{text!r} does not end in {', '.join(PICTURES)}")
     return text
+
+
+def target(text: str) -> str:
+    from taut.text.reading.conllu import checked_target  # numpy is needed only where it is used
+
+    try:
+        return checked_target(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,4 +1,4 @@
-"""Reading text: column files, CRFsuite's attribute files and JSON lines, whole or as streams."""
+"""Reading text, whole or as streams: columns, CoNLL-U, CRFsuite's attribute files, JSON lines."""
 
 from taut.text.reading.attribute_files import (
     AttributeBlock,
@@ -12,12 +12,14 @@ from taut.text.reading.column_files import (
     column_blocks,
     read_columns,
 )
+from taut.text.reading.conllu import ConlluBlock, conllu_blocks, read_conllu, with_labels
 from taut.text.reading.json_lines import JsonBlock, json_blocks
 from taut.text.reading.source import FormatError, Source
 
 __all__ = [
     "AttributeBlock",
     "ColumnBlock",
+    "ConlluBlock",
     "FormatError",
     "JsonBlock",
     "LabelledAttributes",
@@ -25,7 +27,10 @@ __all__ = [
     "append_column",
     "attribute_blocks",
     "column_blocks",
+    "conllu_blocks",
     "json_blocks",
     "read_attributes",
     "read_columns",
+    "read_conllu",
+    "with_labels",
 ]
