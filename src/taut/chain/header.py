@@ -184,6 +184,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         oracle_calls=count(packed["oracle_calls"]),
         n_examples=count(packed["n_examples"]),
         returned=text(packed["returned"], RETURNED),
+        found_at=number(packed.get("found_at", packed["passes"])),
         fingerprint=text(packed["fingerprint"]),
         formulation=text(packed.get("formulation", "margin"), FORMULATIONS),
         slack_penalty=text(packed.get("slack_penalty", "linear"), SLACK_PENALTIES),

@@ -20,11 +20,6 @@ class Result(NamedTuple):
     labels: list[str]
     metric: str | None  # of the score on held-out text, if there is any
 
-    @property
-    def score(self) -> float:
-        """Of the weights that were kept: the best one."""
-        return float(np.nanmax(self.solution.history.score))
-
 
 def as_text(result: Result, options: Namespace) -> str:
     lines = [
@@ -33,8 +28,11 @@ def as_text(result: Result, options: Namespace) -> str:
         result.solution.text(in_command),
     ]
     if result.metric is not None:
-        checks = len(result.solution.history)
-        lines.append(f"{options.dev}: {result.metric} {result.score:.4f}, best of {checks} checks")
+        solution = result.solution
+        lines.append(
+            f"{options.dev}: {result.metric} {solution.score:.4f} after pass "
+            f"{solution.found_at:.0f}, best of {len(solution.history)} checks"
+        )
     lines.append(f"model: {options.output} ({file_size(options.output)})")
     return "\n".join(lines)
 
@@ -42,7 +40,12 @@ def as_text(result: Result, options: Namespace) -> str:
 def as_json(result: Result, options: Namespace) -> str:
     held_out = None
     if result.metric is not None:
-        held_out = {"file": options.dev, "metric": result.metric, "score": result.score}
+        held_out = {
+            "file": options.dev,
+            "metric": result.metric,
+            "score": result.solution.score,
+            "pass": result.solution.found_at,
+        }
     return json.dumps(
         {
             "taut": __version__,
@@ -91,10 +94,11 @@ def history(solution: Solution) -> list[dict[str, Any]]:
 
 def note(solution: Solution, options: Namespace) -> str:
     """What to do about a run that did not reach the tolerance; nothing if it did."""
-    if solution.status not in UNFINISHED:
-        return ""
-    told = in_command(solution.status.marked)
-    return f"{told} (relative gap {solution.relative_gap:.2g}, --tol {options.tol:g})"
+    told = [solution.doubt] if solution.doubt else []
+    if solution.status in UNFINISHED:
+        where = f"relative gap {solution.relative_gap:.2g}, --tol {options.tol:g}"
+        told = [f"{solution.status.marked} ({where})", *told]
+    return in_command("; ".join(told))
 
 
 def file_size(path: str) -> str:

@@ -21,6 +21,7 @@ from taut.solvers.checks import is_number
 from taut.solvers.sdca import SDCA
 from taut.solvers.seeds import drawn_seed, seed_of
 from taut.solvers.solution import UNFINISHED
+from taut.spelling import in_python
 from taut.structures.slack_rescaled import slack_rescaled
 
 FORMULATIONS = ("margin", "slack")
@@ -147,18 +148,18 @@ class StructuredEstimator(BaseEstimator, ABC):
 
     def _warn_if_unfinished(self) -> None:
         solution = self.solution_
+        told = [in_python(solution.doubt)] if solution.doubt else []
         if solution.status in UNFINISHED:
             soft = not getattr(solution.solver, "closes_bracket", True)
             gap = solution.soft_gap / solution.scale if soft else solution.relative_gap
             hint = ", or try another rho" * is_without_inference(solution.solver)
             hint += ', or use solver="lbfgs"' * isinstance(solution.solver, SDCA)
             hint += ", as does a fit with warm_start=True" * solution.status.is_interruption
-            warnings.warn(
-                f"{type(self).__name__}: {solution.status.value}{hint} (relative "
-                f"{'soft ' * soft}gap {gap:.2g}, tol {self.tol:g})",
-                ConvergenceWarning,
-                stacklevel=_frames_of_taut(),
-            )
+            where = f"relative {'soft ' * soft}gap {gap:.2g}, tol {self.tol:g}"
+            told = [f"{solution.status.value}{hint} ({where})", *told]
+        if told:
+            what = f"{type(self).__name__}: {'; '.join(told)}"
+            warnings.warn(what, ConvergenceWarning, stacklevel=_frames_of_taut())
 
     def _store(self, solution: Solution) -> None:
         self.solution_ = solution

@@ -25,6 +25,7 @@ class Best:
     dual: float = 0.0  # no objective is negative
     w: np.ndarray = field(default_factory=lambda: np.zeros(0))
     returned: str = "last"
+    found_at: float = 0.0  # pass
     seconds: float = 0.0
     seconds_in: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ALWAYS, 0.0))
     lowest: float = np.inf  # of all objectives seen, also of weights with a lower score
@@ -60,6 +61,7 @@ class Best:
         score: float,
         name: str,
         w: Callable[[], np.ndarray],
+        passes: float,
         bounds_last: bool = True,
     ) -> None:
         """Keep the weights if their score is better, or as good with a lower objective.
@@ -71,5 +73,6 @@ class Best:
             if score > self.score:
                 self.checks_since = 0
             self.score, self.primal, self.returned, self.w = score, certificate.primal, name, w()
+            self.found_at = passes
             if not bounds_last:
                 self.dual = max(certificate.dual, 0.0)

@@ -28,7 +28,7 @@ from taut.solvers.solution import Row
 from taut.solvers.state_arrays import check_arrays
 from taut.spelling import OptionError
 
-FORMAT = "taut checkpoint 6"
+FORMAT = "taut checkpoint 7"
 
 
 class CheckpointFile:
@@ -165,6 +165,7 @@ class Checkpoint(CheckpointFile):
                 dual=float(header["dual"]),
                 w=arrays.pop("best_w"),
                 returned=str(header["returned"]),
+                found_at=float(header["found_at"]),
                 seconds=float(header["seconds"]),
                 seconds_in={what: float(spent) for what, spent in header["seconds_in"].items()},
                 lowest=float(header["lowest"]),

@@ -99,6 +99,7 @@ class Loop:
             n_examples=run.n,
             scale=self.scale,
             returned=best.returned,
+            found_at=best.found_at,
             inference=run.inference,
             formulation=run.formulation,
             slack_penalty=run.penalty.value,
@@ -146,7 +147,7 @@ class Loop:
             proved, lasts = Certificate(earlier.primal, earlier.dual), run.bounds_last
             best.note(proved, lasts)
             score = self._score(earlier.w)
-            best.consider(proved, score, "earlier", lambda: earlier.w, lasts)
+            best.consider(proved, score, "earlier", lambda: earlier.w, 0.0, lasts)
         return certificate
 
     def _advance_to_next_check(self) -> Status | None:
@@ -196,15 +197,15 @@ class Loop:
         with best.timed("certificates", run):
             averaged = run.certified_average()
         if averaged is None:
-            best.consider(certificate, score, "last", run.state.w.copy, run.bounds_last)
+            best.consider(certificate, score, "last", run.state.w.copy, run.passes, run.bounds_last)
         else:
             average, of_average = averaged
             other = self._score(average.w)
             best.note(of_average)
             if self._prefers_average(certificate, of_average, score, other):
-                best.consider(of_average, other, "average", lambda: average.w)
+                best.consider(of_average, other, "average", lambda: average.w, run.passes)
             if best.returned == "earlier":  # neither preferred nor better than before
-                best.consider(certificate, score, "last", run.state.w.copy)
+                best.consider(certificate, score, "last", run.state.w.copy, run.passes)
             score = max(score, other)
         shown = np.nan if self.validate is None else score
         best.rows.append(
@@ -266,6 +267,17 @@ class Loop:
     def _is_within_tol(self, primal: float) -> bool:
         return bool(primal - self.best.dual <= self.tol * self.scale)
 
+    def _proved_enough(self) -> Status | None:
+        """How training has converged; None if it has not."""
+        best, soft_gap = self.best, self.best.rows[-1].soft_gap
+        if self._is_soft and self.run.is_soft_final and soft_gap <= self.tol * self.scale:
+            return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED
+        if self._is_within_tol(best.primal):
+            return Status.CONVERGED
+        if self.validate is not None and self._has_converged():
+            return Status.BEST_SCORE
+        return None
+
     def _has_converged(self) -> bool:
         """Whether some weights have, if not those with the best score."""
         if self.run.bounds_last:
@@ -290,19 +302,14 @@ class Loop:
                 "certificate is void. With a model of your own the oracle does not maximise, and "
                 "check_problem() says more; otherwise this is a bug in taut, please report it"
             )
-        soft_gap = best.rows[-1].soft_gap
-        if self._is_soft and run.is_soft_final and soft_gap <= self.tol * self.scale:
-            return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED
-        if self._is_within_tol(best.primal):
-            return Status.CONVERGED
+        # With held-out data the score decides, however small the gap.
+        if self.validate is None and (proved := self._proved_enough()) is not None:
+            return proved
         if run.is_finished:
             return run.finished_as
-        if self.validate is not None:
-            if self._has_converged():
-                return Status.BEST_SCORE
-            if best.checks_since >= self.patience:
-                return Status.NO_BETTER_SCORE
+        if self.validate is not None and best.checks_since >= self.patience:
+            return Status.NO_BETTER_SCORE
         if run.passes >= self.max_passes:
-            return Status.MAX_PASSES
+            return self._proved_enough() or Status.MAX_PASSES
         stop = self.watch.limit_reached()
         return None if stop is None else Status[stop.name]

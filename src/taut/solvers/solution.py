@@ -134,6 +134,7 @@ class Solution:
     returned: str  # "last", "average", "earlier" or "path": which iterate w is
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
+    found_at: float = 0.0  # after how many passes w was there
     inference: str = ""  # the method of the oracle, where there is a choice
     formulation: str = "margin"  # or "slack": what is rescaled by the loss
     slack_penalty: str = "linear"  # or "squared"
@@ -147,6 +148,27 @@ class Solution:
     @property
     def gap(self) -> float:
         return self.primal - self.dual
+
+    @property
+    def score(self) -> float:
+        """On held-out data, of the weights that were kept: the best one; NaN without such data."""
+        scores = self.history.score
+        return float(np.nan if np.all(np.isnan(scores)) else np.nanmax(scores))
+
+    @property
+    def doubt(self) -> str:
+        """Why these weights may be no model, with options marked; "" if nothing speaks for that."""
+        if not self.w.any():
+            return (
+                "all weights are zero, so this is no model: give training more time, raise ‹C›, or "
+                "look at the features"
+            )
+        if self.found_at == 0 and self.passes > 0 and not np.isnan(self.score):
+            return (
+                "no weights scored better on held-out data than those that training began with; "
+                "look at the data, or raise ‹patience›"
+            )
+        return ""
 
     @property
     def relative_gap(self) -> float:
@@ -201,7 +223,7 @@ class Solution:
         which = {
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
-            "earlier": "the best iterate, from an earlier check",
+            "earlier": f"the best iterate, that of pass {self.found_at:.0f}",
             "path": "those of the path",
         }[self.returned]
         return (
