@@ -46,8 +46,9 @@ def assert_rebuilt(path, solved_weights):
     for j in np.random.default_rng(0).permutation(len(storage)):
         w = solved_weights[j]
         assert np.abs(storage.rebuilt(j) - w).max() <= 1e-12 * np.abs(w).max()
-    for lam, number in zip(path.lambdas, path._walk.numbers, strict=True):
-        w = solved_weights[number]
+    for lam in path.lambdas:
+        (j,) = np.flatnonzero(storage.lam == lam)
+        w = solved_weights[j]
         assert np.abs(path.weights(lam) - w).max() <= 1e-12 * np.abs(w).max()
 
 
