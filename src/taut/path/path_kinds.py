@@ -74,8 +74,6 @@ SLOWEST, FASTEST = 0.4, 3.0
 CAUTION = 0.8
 # Of the gap solved to, the part that is typically not there.
 SPARE = 0.3
-# What a grid's value may take from the one before.
-WARM_STARTS = ("best", "primal", "dual", None)
 
 
 class FromInfinity(Walk):

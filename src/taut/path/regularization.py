@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from taut.metrics.scorers import Scorer
-from taut.path.held_out import Validation, checked_lambdas
-from taut.path.path_kinds import METHODS, WARM_STARTS
+from taut.path.held_out import checked_lambdas
 from taut.path.result import RegularizationPath
-from taut.path.storage import new_storage
 from taut.path.task import GRID, LINEAR, PathOptions, Task, check_path_limits
 from taut.solvers.bounds import Bounds
 from taut.solvers.loop import Score
@@ -105,19 +103,9 @@ progress
         problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    path = new_path(task, options, task.validation(validate, scoring, validate_at))
+    path = RegularizationPath(task, options, task.validation(validate, scoring, validate_at))
     path.keep_in(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)
-
-
-def new_path(
-    task: Task, options: PathOptions, validation: Validation | None = None
-) -> RegularizationPath:
-    """A path on which no step has been taken."""
-    walk = METHODS[options.method](task, options)
-    walk.validation = validation
-    walk.storage = new_storage(walk.run) if options.keep_weights else None
-    return RegularizationPath(walk)
 
 
 def regularization_grid(
@@ -159,8 +147,6 @@ def regularization_grid(
     >>> len(grid), bool(np.all(grid.gaps <= 1e-3))
     (3, True)
     """
-    if warm_start not in WARM_STARTS:
-        raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
     values = np.unique(checked_lambdas(lambdas, "lambdas"))[::-1]
     check_path_limits(max_passes, time_limit, cpu_limit, callback)
     options = PathOptions(
@@ -171,6 +157,6 @@ def regularization_grid(
         problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    path = new_path(task, options, task.validation(validate, scoring))
+    path = RegularizationPath(task, options, task.validation(validate, scoring))
     path.keep_in(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)

@@ -9,6 +9,7 @@ import numpy as np
 
 from taut.path.display import summary, table
 from taut.path.held_out import Validation, mixed
+from taut.path.path_kinds import METHODS
 from taut.path.pieces import (
     TABLE,
     Breakpoint,
@@ -18,8 +19,8 @@ from taut.path.pieces import (
     place,
 )
 from taut.path.storage import PathCheckpoint
-from taut.path.task import GRID, check_lam_min, check_path_limits
-from taut.path.walk import PathStatus, Walk
+from taut.path.task import GRID, PathOptions, Task, check_lam_min, check_path_limits
+from taut.path.walk import PathStatus
 from taut.plotting import plot_path
 from taut.solvers.bounds import placed
 from taut.solvers.checks import is_number
@@ -58,8 +59,10 @@ class RegularizationPath:
     method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
-    def __init__(self, walk: Walk):
-        self._walk, self.method, self.guaranteed = walk, walk.method, walk.guarantees
+    def __init__(self, task: Task, options: PathOptions, validation: Validation | None = None):
+        """A path on which no step has been taken."""
+        self._walk = walk = METHODS[options.method](task, options, validation)
+        self.method, self.guaranteed, self.n_examples = walk.method, walk.guarantees, walk.run.n
         self.eps, self.scale, self.floor = walk.eps, walk.scale, walk.floor
         self.status: PathStatus | None = None
         self.checkpoint: PathCheckpoint | None = None
@@ -109,10 +112,6 @@ class RegularizationPath:
     @property
     def gaps(self) -> np.ndarray:
         return np.array([point.gap for point in self._points[1:]])
-
-    @property
-    def n_examples(self) -> int:
-        return self._walk.run.n
 
     @property
     def end(self) -> float:

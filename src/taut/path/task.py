@@ -24,6 +24,7 @@ from taut.solvers.solution import HISTORY, Solution, Status
 from taut.solvers.solver import Objective, Solver
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
+WARM_STARTS = ("best", "primal", "dual", None)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class PathOptions:
     warm_start: str | None = "best"
 
     def __post_init__(self) -> None:
+        if self.warm_start not in WARM_STARTS:
+            raise ValueError(f"warm_start={self.warm_start!r}; expected one of {WARM_STARTS}")
         what = "the part of the objective at w = 0 by which weights may miss the optimum"
         _check_part("eps", self.eps, f", {what}")
         check_lam_min(self.lam_min)

@@ -16,7 +16,7 @@ import numpy as np
 from taut._compile import in_mode
 from taut.path.held_out import Validation
 from taut.path.pieces import TABLE, Breakpoint, checked_breakpoints
-from taut.path.storage import Storage, below
+from taut.path.storage import below, new_storage
 from taut.path.task import PathOptions, Task, check_accuracy
 from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
@@ -35,7 +35,7 @@ SMALL_PASS = 20_000
 # An interrupted user waits for this part of a pass, if it is not small.
 SLICES = 16
 # Where the walk is and what it is about to do, for a checkpoint.
-COUNTS = ("arrived_at", "certified_at", "calls_then", "calls_before", "has_looked", "has_arrived")
+COUNTS = ("came_at", "certified_at", "calls_then", "calls_before", "has_arrived")
 NUMBERS = ("lam", "promised", "seconds", "lam_min")
 # Scores may be no numbers, which an array of floats in a file may not.
 SCORE = np.dtype([("score", "f8")])
@@ -82,7 +82,7 @@ class Walk(ABC):
     growing = ("points", "weights", "storage.")
 
     @one_blas_thread()
-    def __init__(self, task: Task, options: PathOptions):
+    def __init__(self, task: Task, options: PathOptions, validation: Validation | None):
         self.task, self.options = task, options
         self.run = task.new_run()
         with announced_compilation(task.problem, task.progress):
@@ -103,13 +103,12 @@ class Walk(ABC):
         self.lam_min = np.nan if options.lam_min is None else float(options.lam_min)
         self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
         self.ahead: list[Solved] = []  # solved, not yet part of the path; the nearest is last
-        self.storage: Storage | None = None
-        self.validation: Validation | None = None
+        self.storage = new_storage(self.run) if options.keep_weights else None
+        self.validation = validation
         self.w = self.run.state.w.copy()  # of the last point
         self.lam = np.inf  # where the run is now
-        self.arrived_at = 0  # step at which it came there
-        self.has_looked = False  # whether at its gap, since then
-        self.has_arrived = False  # whether it was small enough
+        self.came_at = 0  # step at which it came there
+        self.has_arrived = False  # whether its gap is small enough there
         self.certified_at = 0  # step and oracle call of the last certificate
         self.calls_then = 0
         self.calls_before = 0  # of runs that were given up
@@ -164,11 +163,9 @@ class Walk(ABC):
         watch.begin(self.seconds)
         self.begun = watch.began
         with watch.over(self):
-            if not self.points:
-                self.begin()
             status = None
             while status is None:
-                seen = len(self.points)
+                seen = max(len(self.points), 1)  # nobody is told of the limit
                 status = self.step()
                 self.seconds = watch.seconds
                 stop = watch.tell(self.points[seen:], TABLE) or watch.after_slice(self)
@@ -209,14 +206,17 @@ class Walk(ABC):
 
     def step(self) -> PathStatus | None:
         """A slice of a pass; at its end perhaps a certificate, and what follows from it."""
-        if self.end <= self.lam_min:
+        if self.end <= self.lam_min:  # which is not known before the walk has begun
             return PathStatus.TO_LAM_MIN if self.end > 0 else PathStatus.TO_ZERO
-        if self.has_arrived:
+        is_elsewhere = self.has_arrived or not self.points
+        if not self.points:
+            self.begin()
+        elif self.has_arrived:
             self.set_out()
         run, n = self.run, self.run.n
-        if self.has_given_up:
-            return PathStatus.MAX_PASSES
-        if self.has_looked or not self.certifies_first:
+        if run.steps == self.certified_at and run.steps - self.came_at >= self.max_passes * n:
+            return PathStatus.MAX_PASSES  # the last certificate was one too many
+        if not (is_elsewhere and self.certifies_first):
             size = n if run.is_compiled and n <= SMALL_PASS else -(-n // SLICES)
             run.advance(min(size, n - run.steps % n))
             if run.steps % n:
@@ -224,18 +224,10 @@ class Walk(ABC):
         if not self.is_time_to_look():
             return None
         solved = self.look()
-        self.has_looked = True
         if solved is not None:
             self.has_arrived = True
             self.arrive(solved)
         return None
-
-    @property
-    def has_given_up(self) -> bool:
-        """Whether the last certificate, of where the run still is, was one too many."""
-        steps, most = self.run.steps, self.max_passes * self.run.n
-        has_failed = self.has_looked and not self.has_arrived and self.certified_at == steps
-        return has_failed and steps - self.arrived_at >= most
 
     @property
     def certifies_first(self) -> bool:
@@ -302,9 +294,9 @@ class Walk(ABC):
 
     def is_at(self, lam: float) -> None:
         self.lam = lam
-        self.arrived_at = self.certified_at = self.run.steps
+        self.came_at = self.certified_at = self.run.steps
         self.calls_then = self.run.oracle_calls
-        self.has_looked = self.has_arrived = False
+        self.has_arrived = False
 
     # --- checkpoints --------------------------------------------------------------------------
 
