@@ -173,10 +173,10 @@ class RegularizationPath:
     def weights(self, lam: float | None = None, *, C: float | None = None) -> np.ndarray:
         """The weights at a lambda (or C), in an array of their own."""
         lam = self._checked(lam, C)
-        i, between = self._piece(lam)
-        if not between:
-            return self._stored(i).copy()
-        w = mixed(self._points[i - 1 : i + 1], (self._stored(i - 1), self._stored(i)), lam)
+        before, point = self._around(lam)
+        if before is None:
+            return self._stored(point).copy()
+        w = mixed((before, point), (self._stored(before), self._stored(point)), lam)
         state = self._walk.run.state
         return placed(w, state.lower, state.upper)  # rounding may have left the bounds
 
@@ -188,10 +188,8 @@ class RegularizationPath:
                 "a heuristic path proves nothing until true_gaps() has asked the oracle at every "
                 "breakpoint"
             )
-        i, between = self._piece(lam)
-        if between:
-            return linear_gap(self._points[i - 1], self._points[i], lam)
-        return constant_gap(self._points[i], lam)
+        before, point = self._around(lam)
+        return constant_gap(point, lam) if before is None else linear_gap(before, point, lam)
 
     def solution(self, lam: float | None = None, *, C: float | None = None) -> Solution:
         """The weights at a lambda (or C) with their certificate, as ``taut.solve`` returns it.
@@ -240,15 +238,15 @@ class RegularizationPath:
             raise ValueError(f"lambda {lam:g} is below the end of the path, {self.end:g}; {remedy}")
         return lam
 
-    def _piece(self, lam: float) -> tuple[int, bool]:
-        """Which point's weights, and whether they are mixed with those of the point before."""
-        lambdas = self.lambdas
-        above = int(np.count_nonzero(lambdas > lam))  # breakpoints that are larger
-        at_one = above < len(lambdas) and lambdas[above] == lam
-        if at_one:
-            return above + 1, False
-        between = above < len(lambdas) and (above == 0 or self._walk.interpolates)
-        return (above + 1, True) if between else (above, False)
+    def _around(self, lam: float) -> tuple[Breakpoint | None, Breakpoint]:
+        """The point with the weights at lambda, after the one they are mixed with, if any."""
+        points = self._points
+        j = 1 + int(np.count_nonzero(self.lambdas > lam))  # the first one that is not larger
+        if j < len(points) and points[j].lam == lam:
+            return None, points[j]
+        if j < len(points) and (j == 1 or self._walk.interpolates):
+            return points[j - 1], points[j]
+        return None, points[j - 1]
 
     def largest_bound(self, j: int) -> float:
         """What is proved of all lambdas between breakpoint j - 1 (or infinity) and breakpoint j."""
@@ -266,21 +264,20 @@ class RegularizationPath:
 
     def _hinge(self, lam: float) -> float:
         """1/n sum_i s_i max_y H_i(y; w) of the weights at lambda, or what convexity says of it."""
-        i, between = self._piece(lam)
-        if not between:
-            return self._points[i].hinge
-        a, b = self._points[i - 1 : i + 1]
-        t = place(a, b, lam)
-        return (1.0 - t) * a.hinge + t * b.hinge
+        before, point = self._around(lam)
+        if before is None:
+            return point.hinge
+        t = place(before, point, lam)
+        return (1.0 - t) * before.hinge + t * point.hinge
 
-    def _stored(self, i: int) -> np.ndarray:
-        """The weights of a point, not to be changed."""
+    def _stored(self, point: Breakpoint) -> np.ndarray:
+        """Its weights, not to be changed."""
         if self._walk.storage is None:
             raise ValueError("this path was computed without keeping weights (keep_weights=False)")
-        if i == 0:
+        if np.isinf(point.lam):
             state = self._walk.run.state
             return placed(np.zeros(len(state.w)), state.lower, state.upper)
-        return self._walk.storage.weights(self._points[i].lam)
+        return self._walk.storage.weights(point.lam)
 
     # --- more of it -----------------------------------------------------------------------------
 
@@ -292,8 +289,8 @@ class RegularizationPath:
         """
         run, points = self._walk.run, self._walk.points[:1]
         oracle = run.new_oracle()
-        for i, point in enumerate(self._walk.points[1:], start=1):
-            oracle.run(self._stored(i), run.state.mu)
+        for point in self._walk.points[1:]:
+            oracle.run(self._stored(point), run.state.mu)
             hinge = float(run.importance @ oracle.best) / run.n
             gap = hinge + point.lam * point.product - point.loss
             points = [*points, point._replace(hinge=hinge, gap=gap)]
