@@ -1,6 +1,7 @@
 """Plots where people would rather look. Needs the extra ``plot`` (matplotlib)."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ MOST_NUMBERED = 40
 # How much of a label's colour covers the image below it.
 OPACITY = 0.5
 UNKNOWN = -1
+# Between two breakpoints of a path the proved gap is drawn at so many lambdas.
+FINENESS = 20
+# More weights of a path than this have no names in its picture.
+MOST_NAMED = 12
 
 
 def plot_convergence(
@@ -226,6 +231,85 @@ def plot_pair_scores(
     ax.set_yticks(range(L), names)
     ax.figure.colorbar(image, ax=ax, label="score of going together", shrink=0.8)
     return ax
+
+
+def plot_path(path: Any, weights: Sequence[int], names: Sequence[str] | None) -> Any:
+    """``RegularizationPath.plot``: what a path proves, scores and costs."""
+    plt = _pyplot("RegularizationPath.plot")
+    if len(path) == 0:
+        raise ValueError("the path has no breakpoint to plot")
+    if names is not None and len(names) != len(weights):
+        raise ValueError(f"there are {len(names)} names for {len(weights)} weights")
+    has_scores = not np.all(np.isnan(path.scores))
+    panels: list[Any] = [_draw_gaps, _draw_costs]
+    panels += [_draw_scores] * has_scores + [_draw_weights] * bool(len(weights))
+    rows = (len(panels) + 1) // 2
+    figure, axes = plt.subplots(
+        rows, 2, figsize=(11, 3.6 * rows), sharex=True, squeeze=False, layout="constrained"
+    )
+    for axis, draw in zip(axes.flat, panels, strict=False):
+        if draw is _draw_weights:
+            draw(axis, path, list(weights), names)
+        else:
+            draw(axis, path)
+        axis.set_xscale("log")
+        axis.grid(alpha=0.3)
+        axis.set_xlabel("lambda")
+        axis.tick_params(labelbottom=True)
+    axes.flat[0].invert_xaxis()  # the path goes from strong regularisation to weak
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    return figure
+
+
+def _fine_lambdas(path: Any) -> np.ndarray:
+    """Lambdas between all breakpoints."""
+    ends = np.append(4.0 * path.lambdas[0], path.lambdas)
+    last = max(path.end, path.lambdas[-1] / 4.0)
+    ends = np.append(ends, last) if last < ends[-1] else ends
+    pieces = [np.geomspace(a, b, FINENESS) for a, b in pairwise(ends)]
+    return np.clip(np.concatenate(pieces), last, None)
+
+
+def _draw_gaps(axis: Any, path: Any) -> None:
+    if path.is_proved:
+        lambdas = _fine_lambdas(path)
+        bounds = [path.bound(lam) / path.scale for lam in lambdas]
+        axis.plot(lambdas, bounds, "-", color="C0", lw=1, label="proved")
+    name = "breakpoints" if path.is_proved else "estimated"
+    axis.plot(path.lambdas, path.gaps / path.scale, ".", color="C0", label=name)
+    if path.floor is None:
+        axis.axhline(path.eps, color="0.5", ls="--", lw=1, label="eps")
+    axis.set_ylabel("gap / objective at w = 0")
+    axis.set_ylim(bottom=0)
+    axis.legend()
+
+
+def _draw_costs(axis: Any, path: Any) -> None:
+    points = path.breakpoints
+    (passes,) = axis.plot(points.lam, points.oracle_calls / path.n_examples, ".-", color="C1")
+    axis.set_ylabel("oracle passes so far")
+    right = axis.twinx()
+    (seconds,) = right.plot(points.lam, points.seconds, ".--", color="C2")
+    right.set_ylabel("seconds so far")
+    axis.legend([passes, seconds], ["oracle passes", "seconds"], loc="upper left")
+
+
+def _draw_scores(axis: Any, path: Any) -> None:
+    known = ~np.isnan(path.scores)
+    axis.plot(path.score_lambdas[known], path.scores[known], ".-", color="C3")
+    axis.set_ylabel("score on held-out data")
+
+
+def _draw_weights(axis: Any, path: Any, weights: list[int], names: Sequence[str] | None) -> None:
+    lambdas = _fine_lambdas(path)[:: FINENESS // 4]
+    values = np.array([path.weights(lam)[weights] for lam in lambdas])
+    labels = [f"w[{k}]" for k in weights] if names is None else list(names)
+    for line, label in zip(values.T, labels, strict=True):
+        axis.plot(lambdas, line, "-", label=label)
+    axis.set_ylabel("weight")
+    if len(labels) <= MOST_NAMED:
+        axis.legend(fontsize=8, loc="upper left")  # weights begin near zero
 
 
 def _cell_text(value: float, is_percentage: bool) -> str:

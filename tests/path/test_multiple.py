@@ -5,7 +5,7 @@ import pytest
 from path_reference import BOUNDS
 from taut_reference import chain_pair, multiclass_pair
 
-from taut.path.start import best_multiple
+from taut.path.path_kinds import best_multiple
 from taut.solvers import BCFW
 from taut.solvers.any_run import Objective
 

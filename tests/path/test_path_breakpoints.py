@@ -6,7 +6,7 @@ from path_reference import BOUNDS, tiny_cases
 from taut_reference import chain_pair, multiclass_pair
 
 from taut import regularization_path
-from taut.path.regularization import METHODS
+from taut.path.path_kinds import METHODS
 from taut.path.walk import Walk
 from taut.solvers import BCFW
 from taut.structures import chain_problem

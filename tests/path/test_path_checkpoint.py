@@ -10,7 +10,7 @@ from altered_checkpoints import save_altered
 from path_reference import tiny_cases
 
 from taut import PythonProblem, regularization_grid, regularization_path
-from taut.path import PathStatus, path_kinds, regularization
+from taut.path import PathStatus, path_kinds, walk
 from taut.path.storage import Labellings, Weights
 from taut.solvers import BCFW
 
@@ -24,7 +24,7 @@ LAMBDAS = [10.0, 1.0, 0.1]
 def saved(request, tmp_path, monkeypatch):
     """A checkpoint on disk with a point put aside (``ahead``), and how to resume from it."""
     storage = {"weights": Weights, "labellings": Labellings}[request.param]
-    monkeypatch.setattr(regularization, "new_storage", storage)
+    monkeypatch.setattr(walk, "new_storage", storage)
     monkeypatch.setattr(path_kinds, "LONGEST", 1e3)  # pieces that are too long
     file = tmp_path / "path.npz"
     going = regularization_path(PROBLEM, **OPTIONS, checkpoint=file, time_limit=0)
@@ -122,6 +122,15 @@ def test_arrays_of_another_kind_are_refused_by_name(saved):
             others = {other: one for other, one in original.items() if other != name}
             save_altered(file, others | ({} if damaged is None else {name: damaged}))
             assert refused_or_fine(resume), (name, what)
+
+
+def test_a_lambda_that_does_not_belong_to_the_weights_is_refused(saved):
+    file, resume = saved
+    arrays = arrays_of(file)
+    arrays["number"][0] *= 2.0
+    save_altered(file, arrays)
+    with pytest.raises(ValueError, match=r"path\.npz.*do not belong together"):
+        resume()
 
 
 def test_arrays_of_other_numbers_never_crash(saved):

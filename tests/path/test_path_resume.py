@@ -8,7 +8,8 @@ import pytest
 from path_reference import BOUNDS, PRECISE, tiny_cases
 
 from taut import regularization_grid, regularization_path
-from taut.path import PathStatus, regularization
+from taut.path import PathStatus
+from taut.path import walk as walk_module
 from taut.path.storage import Labellings, Weights
 from taut.solvers import BCFW
 from taut.solvers.bcfw import BCFWRun
@@ -267,7 +268,7 @@ def test_killed_at_any_step_and_resumed(walk, at, tmp_path, monkeypatch):
 @pytest.mark.parametrize("storage", [Weights, Labellings], ids=["weights", "labellings"])
 @pytest.mark.parametrize("walk", ["constant", "linear, bounded", "grid, cold"])
 def test_either_storage_is_resumed(walk, storage, tmp_path, monkeypatch):
-    monkeypatch.setattr(regularization, "new_storage", storage)
+    monkeypatch.setattr(walk_module, "new_storage", storage)
     expected = WALKS[walk]()
     saving = dict(checkpoint=tmp_path / "path.npz", checkpoint_seconds=0.0)
     restored = killing(monkeypatch, 6)

@@ -9,7 +9,7 @@ from path_reference import BOUNDS, tiny_cases
 from scipy import sparse
 
 from taut import regularization_grid, regularization_path
-from taut.path import regularization
+from taut.path import walk
 from taut.path.storage import Labellings, Weights, ranges
 from taut.path.walk import Walk
 from taut.solvers import BCFW
@@ -46,8 +46,9 @@ def assert_rebuilt(path, solved_weights):
     for j in np.random.default_rng(0).permutation(len(storage)):
         w = solved_weights[j]
         assert np.abs(storage.rebuilt(j) - w).max() <= 1e-12 * np.abs(w).max()
-    for lam, number in zip(path.lambdas, path._walk.numbers, strict=True):
-        w = solved_weights[number]
+    for lam in path.lambdas:
+        (j,) = np.flatnonzero(storage.lam == lam)
+        w = solved_weights[j]
         assert np.abs(path.weights(lam) - w).max() <= 1e-12 * np.abs(w).max()
 
 
@@ -59,7 +60,7 @@ def assert_rebuilt(path, solved_weights):
     list(product(["weighted multiclass", "weighted chain"], SOLVERS)),
 )
 def test_the_weights_are_rebuilt(which, box, method, name, kind, monkeypatch, solved_weights):
-    monkeypatch.setattr(regularization, "new_storage", STORAGES[kind])
+    monkeypatch.setattr(walk, "new_storage", STORAGES[kind])
     case = CASES[which]
     path = regularization_path(
         case.problem, eps=0.05, lam_min=0.02, method=method, bounds=BOUNDS[box](case.dim),
@@ -73,7 +74,7 @@ def test_the_weights_are_rebuilt(which, box, method, name, kind, monkeypatch, so
 @pytest.mark.parametrize("warm_start", ["best", None])
 def test_the_weights_of_a_grid_are_rebuilt(warm_start, kind, monkeypatch, solved_weights):
     """Without a warm start every lambda has a run of its own."""
-    monkeypatch.setattr(regularization, "new_storage", STORAGES[kind])
+    monkeypatch.setattr(walk, "new_storage", STORAGES[kind])
     path = regularization_grid(
         CASES["weighted chain"].problem, lambdas=[10.0, 1.0, 0.1, 0.01], warm_start=warm_start
     )
@@ -82,7 +83,7 @@ def test_the_weights_of_a_grid_are_rebuilt(warm_start, kind, monkeypatch, solved
 
 def test_labellings_of_a_relaxation_are_rebuilt(monkeypatch, solved_weights):
     """They are points of the local polytope, kept as the bits of their numbers."""
-    monkeypatch.setattr(regularization, "new_storage", Labellings)
+    monkeypatch.setattr(walk, "new_storage", Labellings)
     problem, _ = graph_pair(
         [complete(4), cycle(3), cycle(5)], inference="roof-duality", relaxed=True,
         n_edge_features=1, sparse_edges=True, weighted=True, seed=6,

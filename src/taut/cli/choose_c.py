@@ -17,13 +17,13 @@ EPS, FLOOR = 0.1, 1e-3
 def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Namespace) -> float:
     """Of equal scores, that of the strongest regularisation."""
     # With scikit-learn, whose import takes a second: not for those who give --C.
-    from taut.path.regularization import new_path
+    from taut.path.result import RegularizationPath
     from taut.path.task import PathOptions, Task
     from taut.path.walk import PathStatus
 
     progress = False if options.quiet else None
     task = Task(problem, seed=options.seed, n_threads=options.threads, progress=progress)
-    path = new_path(task, PathOptions(EPS, floor=FLOOR, keep_weights=False))
+    path = RegularizationPath(task, PathOptions(EPS, floor=FLOOR, keep_weights=False))
     path.extend(callback=lambda first: True)  # which says where to look
     if len(path):
         path.score_at(np.geomspace(path.lambdas[0], path.lam_min, N_LAMBDAS), validate)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from taut.estimators._search import FLOOR, fold_scores, folds_of
 from taut.estimators._search_files import SearchFiles
-from taut.path.regularization import new_path
+from taut.path.result import RegularizationPath
 from taut.path.task import PathOptions, Task, check_path_limits
 from taut.prepared import Prepared
 from taut.solvers.checks import is_number
@@ -95,7 +95,7 @@ class PathCV:
         task = Task(model, (X, y, sample_weight))  # which checks the data
         folds = folds_of(model, self.cv, X, y, groups)
         files = SearchFiles(self, folds, task.problem.fingerprint())
-        whole = new_path(
+        whole = RegularizationPath(
             task, PathOptions(self.eps, self.lam_min, floor=FLOOR, max_passes=self.max_passes)
         )
         whole.extend(callback=lambda first: True)  # which says where to look

@@ -11,7 +11,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from taut.estimators._search_files import Folds, SearchFiles, of_fold
-from taut.path.regularization import new_path
 from taut.path.result import RegularizationPath
 from taut.path.task import PathOptions, Task
 from taut.solvers.interrupt import deferred_interrupt
@@ -136,7 +135,8 @@ def fold_scores(
             except ValueError as error:
                 raise ValueError(f"without fold {k} of {len(folds)}: {error}") from error
             held_out = take(X, test), take(y, test)
-            path = new_path(task, options, task.validation(held_out, search.scoring, lambdas))
+            validation = task.validation(held_out, search.scoring, lambdas)
+            path = RegularizationPath(task, options, validation)
             files.keep(path, of_fold(k))
             shown.shares[k] = path.share_done
 

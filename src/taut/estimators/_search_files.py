@@ -30,12 +30,6 @@ class SearchFiles:
     def __init__(self, search: Any, folds: Folds, fingerprint: str):
         self.every_seconds, self.resume = search.checkpoint_seconds, search.resume
         self.folder = None if search.checkpoint is None else Path(search.checkpoint)
-        if self.folder is None:
-            if self.resume:
-                raise ValueError(
-                    "resume=True needs a checkpoint to resume from: give checkpoint=folder"
-                )
-            return
         self.about = {
             **{
                 f"value of {name}": _in_words(value)
@@ -45,41 +39,42 @@ class SearchFiles:
             "set of folds": _digest(folds),
             "set of all examples": fingerprint,
         }
-        self._open()
-
-    def _open(self) -> None:
-        """The folder; nothing of another search is left in it, unless it is to be resumed."""
-        assert self.folder is not None
-        if self.folder.exists() and not self.folder.is_dir():
-            raise NotADirectoryError(
-                f"checkpoint={str(self.folder)!r} is a file; a search has several checkpoints, in "
-                "a folder of their own: name one that exists, or is to be made"
+        if self.folder is not None:
+            _open(self.folder, self.resume)
+        elif self.resume:
+            raise ValueError(
+                "resume=True needs a checkpoint to resume from: give checkpoint=folder"
             )
-        if not self.folder.parent.is_dir():
-            raise FileNotFoundError(
-                f"checkpoint={str(self.folder)!r}: the folder {str(self.folder.parent)!r} does not "
-                "exist; create it first"
-            )
-        self.folder.mkdir(exist_ok=True)
-        if not self.resume:
-            for name in ("path", "training", of_fold("*")):
-                for file in self.folder.glob(f"{name}.npz"):
-                    file.unlink(missing_ok=True)
 
-    def _file(self, name: str) -> Path:
-        assert self.folder is not None
-        return self.folder / f"{name}.npz"
+    def _file(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / f"{name}.npz"
 
     def keep(self, path: RegularizationPath, name: str) -> None:
         """Save a path there from now on; if that is wanted, and there is one, resume it."""
-        if self.folder is not None:
-            path.keep_in(self._file(name), self.every_seconds, self.resume, **self.about)
+        path.keep_in(self._file(name), self.every_seconds, self.resume, **self.about)
 
     def of_training(self) -> dict[str, Any]:
         """Options of the last training, which has a checkpoint of its own."""
-        if self.folder is None:
-            return {}
         return {"checkpoint": self._file("training"), "resume": self.resume}
+
+
+def _open(folder: Path, resume: bool) -> None:
+    """Nothing of another search is left in the folder, unless it is to be resumed."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(
+            f"checkpoint={str(folder)!r} is a file; a search has several checkpoints, in a folder "
+            "of their own: name one that exists, or is to be made"
+        )
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(
+            f"checkpoint={str(folder)!r}: the folder {str(folder.parent)!r} does not exist; create "
+            "it first"
+        )
+    folder.mkdir(exist_ok=True)
+    if not resume:
+        for name in ("path", "training", of_fold("*")):
+            for file in folder.glob(f"{name}.npz"):
+                file.unlink(missing_ok=True)
 
 
 def of_fold(k: int | str) -> str:

@@ -5,10 +5,9 @@ What is where:
     regularization      the functions to call
     task, held_out      what a path is of, and what is asked of it; held-out data
     pieces              what is known at a lambda, what is proved between two
-    start               where a path begins, and from where it goes on
     walk                passes and certificates along lambda
-    path_kinds          kinds of paths: where to go next
-    storage, path_file  weights of many breakpoints in little memory; a path in a file
+    path_kinds          kinds of paths: where to begin, where to go next
+    storage             weights of many breakpoints in little memory; a path in a file
     result, display     what the user gets
 """
 

@@ -1,4 +1,18 @@
-"""Kinds of paths: where to go next, and what is accepted.
+"""Kinds of paths: where to begin, where to go next, and what is accepted.
+
+**Beginning** (Osokin et al. 2016, algorithm 6). For infinite lambda w = clip(0), and the best dual
+point has all weight on the labellings y_i that the oracle answers there. With
+psi = 1/n sum_i s_i psi_i(y_i) and theta_i = max_y -<psi, psi_i(y)>, the gap of this dual point at a
+finite lambda is at most (|psi|^2 + 1/n sum_i s_i theta_i) / lambda: so the first lambda is that
+number divided by the gap wanted. With bounds, the weights are psi clipped, which is right for
+bounds in {0, -inf, inf}; for others the number is a first guess, and the walk goes back to a larger
+lambda if its first piece turns out too long.
+
+**Going on.** To keep the dual point scales the weights up, which is right where the loss decides
+(large lambda); to keep the weights shrinks the dual point toward the truth, which is right where
+margins hold. The best multiple c in [0, 1] maximises the dual value c loss - lambda h(c psi /
+lambda), where psi is the dual point's v without the factor 1/lambda: a line search that asks no
+oracle.
 
 **Linear** pieces are as long as their closed-form bound allows. Solve at a smaller lambda, with a
 gap of kappa eps, and look at the piece that would lead there. If its largest gap is within eps it
@@ -26,8 +40,10 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
-from taut._compile import in_mode
+from taut._compile import Problem, compiled, in_mode
+from taut.arrays.accumulator import clear, squared_norm
 from taut.path.pieces import (
     Breakpoint,
     bulge,
@@ -35,13 +51,20 @@ from taut.path.pieces import (
     largest_linear_gap,
     reach_of_constant,
 )
-from taut.path.start import best_multiple, between
-from taut.path.task import PathOptions, Task
+from taut.path.task import CONSTANT, GRID, HEURISTIC, LINEAR
 from taut.path.walk import Solved, Walk
-from taut.solvers.block_state import GLOBAL_GAP
+from taut.problem import add_corner, begin_change, project, true_label
+from taut.solvers.block_state import GLOBAL_GAP, ORACLE_CALLS
 from taut.solvers.certificate import block_averages
-from taut.solvers.sampling import set_all_gaps
+from taut.solvers.sampling import Order, set_all_gaps
 
+# With a C of almost nothing w stays at clip(0), and every block step goes all the way.
+ALMOST_NOTHING = 1e-150
+# Beside weights so large the loss is nothing: the oracle then answers max_y -<w, psi_i(y)>.
+BESIDE_LOSS = 1e9
+# The path ends at C = so many times mean loss / mean |psi|^2, if the user does not say where: an
+# example alone would satisfy its margin with a thousandth of that. ("scale" is about 12.)
+MOST_FITTED = 1000.0
 # Linear pieces are at most so long, as a ratio of lambdas, and change their length at most so
 # quickly. (Longer ones save no oracle calls: what they save in breakpoints, warm starts from afar
 # cost.)
@@ -51,28 +74,72 @@ SLOWEST, FASTEST = 0.4, 3.0
 CAUTION = 0.8
 # Of the gap solved to, the part that is typically not there.
 SPARE = 0.3
-# What a grid's value may take from the one before.
-WARM_STARTS = ("best", "primal", "dual", None)
 
 
-class LinearWalk(Walk):
+class FromInfinity(Walk):
+    """Begins where w = clip(0), and goes down to ``lam_min``."""
+
+    def compile(self) -> None:
+        super().compile()
+        self._squared_norms_into(np.zeros(0))
+
+    def begin(self) -> None:
+        run, state, n = self.run, self.run.state, self.run.n
+        hinge, norm = self._jump(), float(self.w @ self.w)
+        self.points.append(Breakpoint(np.inf, 0.0, hinge, self.loss, norm, 0.0, 0.0))
+        run.C = 1.0 / n
+        run.rebuild()
+        psi = state.v
+        direction = psi if np.any(self.w) else state.w
+        steepness = float(psi @ direction)
+        theta = 0.0
+        if steepness > 0:
+            large = BESIDE_LOSS * self.scale / steepness
+            run.oracle.run(large * direction, state.mu)
+            state.count[ORACLE_CALLS] += n
+            theta = float(run.importance @ run.oracle.best) / (large * n)
+        if np.isnan(self.lam_min):
+            norms = self._squared_norms_into(np.zeros(n))
+            # An example of weight s has a step of C s: its square, so that C halves where weights
+            # double.
+            mean_norm = float(run.importance**2 @ norms) / n
+            # Without features w = clip(0) everywhere, and any place to end is as good as another.
+            self.lam_min = mean_norm / (MOST_FITTED * n * self.scale) if mean_norm > 0 else 1.0
+        self.go_to(max((steepness + theta) / self.target, self.lam_min), 1.0)
+
+    def _jump(self) -> float:
+        """Move all blocks, which are at the truth, to the oracle's answers at clip(0).
+
+        Returns the hinge there, the sum of the gaps that the steps saw.
+        """
+        run, sampler = self.run, self.run.state.sampler
+        order = int(sampler.kind[0])
+        sampler.kind[0] = Order.CYCLIC
+        set_all_gaps(sampler.tree, np.full(run.n, np.inf))  # nothing in a cache promises as much
+        run.C = ALMOST_NOTHING
+        run.visit(run.n)
+        sampler.kind[0] = order
+        return float(sampler.tree[1])
+
+    def _squared_norms_into(self, norms: np.ndarray) -> np.ndarray:
+        in_mode(squared_norms, self.run.problem)(self.run.problem, self.run.state, norms)
+        return norms
+
+
+class LinearWalk(FromInfinity):
+    method = LINEAR
     kappa = 0.8
+    interpolates = True
+    guarantees = True
 
     @property
     def certifies_first(self) -> bool:
         """The gaps at another lambda are worth a pass: steps are drawn, and sweeps end, by them."""
         return True
 
-    def allowed(self, point: Breakpoint) -> float:
-        """The gap that is allowed there; and before, since the optimum falls with lambda."""
-        if self.floor is None:
-            return self.promised
-        return max(self.part * point.dual, self.floor * self.scale)
-
     def reach(self) -> float:
         last = self.points[-1]
-        least = self.promised if self.floor is None else self.floor * self.scale
-        return 0.0 if constant_gap(last, 0.0) <= least else last.lam
+        return 0.0 if constant_gap(last, 0.0) <= self.promise(0.0) else last.lam
 
     def arrive(self, solved: Solved) -> None:
         self.ahead.append(solved)
@@ -80,8 +147,9 @@ class LinearWalk(Walk):
             self.accept(self.ahead.pop())
 
     def _is_within(self, solved: Solved) -> bool:
+        """Before it too, what is allowed there is: the optimum falls with lambda."""
         bound = largest_linear_gap(self.points[-1], self.after(solved))
-        return bound <= self.allowed(solved.point)
+        return bound <= self.promise(solved.point.dual)
 
     def set_out(self) -> None:
         here = self.points[-1].lam
@@ -103,13 +171,14 @@ class LinearWalk(Walk):
         return min(math.exp(length * float(np.clip(change, SLOWEST, FASTEST))), LONGEST)
 
 
-class ConstantWalk(Walk):
+class ConstantWalk(FromInfinity):
+    method = CONSTANT
     kappa = 0.9
+    guarantees = True
 
     def compile(self) -> None:
         super().compile()
-        if self.run.is_compiled:
-            self._averages_into(np.zeros(0))
+        self._averages_into(np.zeros(0))
 
     def reach(self) -> float:
         return reach_of_constant(self.points[-1], self.promised)
@@ -138,7 +207,10 @@ class ConstantWalk(Walk):
 
 
 class HeuristicWalk(ConstantWalk):
+    method = HEURISTIC
     kappa = 0.7
+    guarantees = False
+    estimates = True
 
     def is_time_to_look(self) -> bool:
         return True
@@ -150,24 +222,21 @@ class HeuristicWalk(ConstantWalk):
         gap = float(state.sampler.tree[1])
         if gap > self.target:
             return None
-        loss = float(self.run.importance @ state.ell) / self.run.n
-        average = loss - self.lam * float(state.v @ state.w)
+        average = self.loss - self.lam * float(state.v @ state.w)
         return self.solved(gap, average + gap)
 
 
 class GridWalk(Walk):
+    method = GRID
     kappa = 1.0
-
-    def __init__(self, task: Task, options: PathOptions):
-        super().__init__(task, options)
-        self.new_run = task.new_run  # a grid without warm start makes one for each lambda
-        self.lambdas, self.warm_start = np.asarray(options.lambdas), options.warm_start
+    interpolates = True
 
     def about(self) -> dict[str, Any]:
-        return {"lambdas": self.lambdas.tolist(), "warm start": self.warm_start}
+        values = {"lambdas": list(self.options.lambdas), "warm start": self.options.warm_start}
+        return {**super().about(), **values}
 
     def begin(self) -> None:
-        hinge = self._begin_cold(float(self.lambdas[0]))
+        hinge = self._begin_cold(self.options.lambdas[0])
         norm = float(self.w @ self.w)
         self.points.append(Breakpoint(np.inf, 0.0, hinge, 0.0, norm, 0.0, 0.0))
 
@@ -182,21 +251,56 @@ class GridWalk(Walk):
     @property
     def certifies_first(self) -> bool:
         """From a warm start the next value may be there already."""
-        return self.warm_start is not None and len(self.points) > 1
+        return self.options.warm_start is not None and len(self.points) > 1
 
     def reach(self) -> float:
         return self.points[-1].lam
 
-    def arrive(self, solved: Solved) -> None:
-        self.accept(solved)
-
     def set_out(self) -> None:
-        lam = float(self.lambdas[len(self.points) - 1])
-        if self.warm_start is None:
+        lam, warm_start = self.options.lambdas[len(self.points) - 1], self.options.warm_start
+        if warm_start is None:
             self.calls_before += self.run.oracle_calls
-            self.run = self.new_run()
+            self.run = self.task.new_run()
             self._begin_cold(lam)
-        elif self.warm_start == "best":
+        elif warm_start == "best":
             self.go_to(lam, best_multiple(self.run, lam))
         else:
-            self.go_to(lam, lam / self.lam if self.warm_start == "primal" else 1.0)
+            self.go_to(lam, lam / self.lam if warm_start == "primal" else 1.0)
+
+
+METHODS: dict[str, type[Walk]] = {
+    kind.method: kind for kind in (LinearWalk, ConstantWalk, HeuristicWalk, GridWalk)
+}
+
+
+def between(lam_a: float, lam_b: float) -> float:
+    """Halfway in log lambda; on the way from infinity, a good deal larger."""
+    return math.sqrt(lam_a * lam_b) if math.isfinite(lam_a) else 8.0 * lam_b
+
+
+def best_multiple(run: Any, lam: float) -> float:
+    state = run.state
+    loss = float(run.importance @ state.ell) / run.n
+    psi = state.v / (run.C * run.n)
+    if not state.lower.size:
+        norm = float(psi @ psi)
+        return min(1.0, lam * loss / norm) if norm > 0 else 1.0
+
+    def slope(c: float) -> float:
+        return loss - float(psi @ np.clip(c / lam * psi, state.lower, state.upper))
+
+    if slope(1.0) >= 0.0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0)) if slope(0.0) > 0.0 else 0.0
+
+
+@compiled
+def squared_norms(problem: Problem, state, norms):
+    """|Psi_i (mu_i - truth_i)|^2 of every block."""
+    for i in range(norms.size):
+        true_label(problem, i, state.y)
+        begin_change(problem, i, state.mu, 1.0, state.work)
+        add_corner(problem, i, state.y, -1.0, state.work)
+        project(problem, i, state.work, 1.0, state.delta)
+        norms[i] = squared_norm(state.delta)
+        clear(state.delta)

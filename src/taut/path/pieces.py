@@ -69,6 +69,20 @@ TABLE = np.dtype(
 )
 
 
+def checked_breakpoints(table: np.ndarray) -> list[Breakpoint]:
+    """From a file: the limit of infinite lambda and what follows, with numbers that can be."""
+    lam, solved = table["lam"], table[1:]
+    if not (np.isinf(lam[0]) and np.all(np.isfinite(lam[1:])) and np.all(np.diff(lam) < 0)):
+        raise ValueError("the lambdas of its breakpoints")
+    finite = [name for name in TABLE.names or () if name not in ("lam", "score", "distance")]
+    sound = all(np.all(np.isfinite(table[name])) for name in finite) and np.all(lam > 0)
+    gap = solved["hinge"] + solved["lam"] * solved["product"] - solved["loss"]
+    scale = 1e-6 * (1.0 + np.abs(solved["hinge"]) + np.abs(solved["loss"]))
+    if not (sound and np.all(np.abs(gap - solved["gap"]) <= scale)):
+        raise ValueError("the numbers of its breakpoints do not belong together")
+    return [Breakpoint(*row.tolist()) for row in table]
+
+
 def constant_gap(a: Breakpoint, lam: float) -> float:
     """A bound for the weights of ``a`` at a smaller lambda, down to 0."""
     return a.hinge - lam / a.lam * a.average

@@ -5,31 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from taut.path.held_out import Scorer, Validation, checked_lambdas
-from taut.path.path_kinds import WARM_STARTS, ConstantWalk, GridWalk, HeuristicWalk, LinearWalk
+from taut.metrics.scorers import Scorer
+from taut.path.held_out import checked_lambdas
 from taut.path.result import RegularizationPath
-from taut.path.storage import new_storage
-from taut.path.task import (
-    CONSTANT,
-    GRID,
-    HEURISTIC,
-    LINEAR,
-    PathOptions,
-    Task,
-    check_accuracy,
-    check_path_limits,
-)
-from taut.path.walk import Walk
+from taut.path.task import GRID, LINEAR, PathOptions, Task, check_path_limits
 from taut.solvers.bounds import Bounds
 from taut.solvers.loop import Score
 from taut.solvers.watch import Callback
-
-METHODS: dict[str, type[Walk]] = {
-    LINEAR: LinearWalk,
-    CONSTANT: ConstantWalk,
-    HEURISTIC: HeuristicWalk,
-    GRID: GridWalk,
-}
 
 
 def regularization_path(
@@ -121,23 +103,9 @@ progress
         problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    path = new_path(task, options, task.validation(validate, scoring, validate_at))
-    if checkpoint is not None or resume:
-        path.keep_in(checkpoint, checkpoint_seconds, resume)
+    path = RegularizationPath(task, options, task.validation(validate, scoring, validate_at))
+    path.keep_in(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)
-
-
-def new_path(
-    task: Task, options: PathOptions, validation: Validation | None = None
-) -> RegularizationPath:
-    """A path on which no step has been taken."""
-    walk = METHODS[options.method](task, options)
-    least = walk.target if walk.floor is None else walk.kappa * walk.floor * walk.scale
-    check_accuracy(task.problem, least, walk.part)
-    walk.validation = validation
-    walk.storage = new_storage(walk.run) if options.keep_weights else None
-    task.compile(walk)
-    return RegularizationPath(walk, task, options.method)
 
 
 def regularization_grid(
@@ -179,19 +147,16 @@ def regularization_grid(
     >>> len(grid), bool(np.all(grid.gaps <= 1e-3))
     (3, True)
     """
-    if warm_start not in WARM_STARTS:
-        raise ValueError(f"warm_start={warm_start!r}; expected one of {WARM_STARTS}")
     values = np.unique(checked_lambdas(lambdas, "lambdas"))[::-1]
     check_path_limits(max_passes, time_limit, cpu_limit, callback)
     options = PathOptions(
-        eps, values[-1], GRID, max_passes=max_passes, keep_weights=keep_weights, lambdas=values,
-        warm_start=warm_start,
+        eps, values[-1], GRID, max_passes=max_passes, keep_weights=keep_weights,
+        lambdas=values.tolist(), warm_start=warm_start,
     )  # fmt: skip
     task = Task(
         problem, (X, y, sample_weight), solver=solver, bounds=bounds, seed=seed,
         n_threads=n_threads, progress=progress,
     )  # fmt: skip
-    path = new_path(task, options, task.validation(validate, scoring))
-    if checkpoint is not None or resume:
-        path.keep_in(checkpoint, checkpoint_seconds, resume)
+    path = RegularizationPath(task, options, task.validation(validate, scoring))
+    path.keep_in(checkpoint, checkpoint_seconds, resume)
     return path.extend(time_limit=time_limit, cpu_limit=cpu_limit, callback=callback)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from taut.path.display import plot_path, summary, table
+from taut.path.display import summary, table
 from taut.path.held_out import Validation, mixed
-from taut.path.path_file import PathCheckpoint
+from taut.path.path_kinds import METHODS
 from taut.path.pieces import (
     TABLE,
     Breakpoint,
@@ -18,17 +18,11 @@ from taut.path.pieces import (
     linear_gap,
     place,
 )
-from taut.path.task import (
-    CONSTANT,
-    GRID,
-    HEURISTIC,
-    LINEAR,
-    Task,
-    check_lam_min,
-    check_path_limits,
-)
-from taut.path.walk import PathStatus, Walk
-from taut.solvers.certificate import OraclePass
+from taut.path.storage import PathCheckpoint
+from taut.path.task import GRID, PathOptions, Task, check_lam_min, check_path_limits
+from taut.path.walk import PathStatus
+from taut.plotting import plot_path
+from taut.solvers.bounds import placed
 from taut.solvers.checks import is_number
 from taut.solvers.loop import Score
 from taut.solvers.one_blas_thread import one_blas_thread
@@ -65,9 +59,11 @@ class RegularizationPath:
     method, status, lam_min, oracle_calls, seconds, n_examples, nbytes
     """
 
-    def __init__(self, walk: Walk, task: Task, method: str):
-        self._walk, self._task, self.method = walk, task, method
-        self.eps, self.scale, self.floor = walk.part, walk.scale, walk.floor
+    def __init__(self, task: Task, options: PathOptions, validation: Validation | None = None):
+        """A path on which no step has been taken."""
+        self._walk = walk = METHODS[options.method](task, options, validation)
+        self.method, self.guaranteed, self.n_examples = walk.method, walk.guarantees, walk.run.n
+        self.eps, self.scale, self.floor = walk.eps, walk.scale, walk.floor
         self.status: PathStatus | None = None
         self.checkpoint: PathCheckpoint | None = None
         self._recomputed: list[Breakpoint] | None = None
@@ -83,10 +79,11 @@ class RegularizationPath:
 
         ``about`` is what a file to resume from must have been told as well.
         """
-        if file is None:
+        if file is None and resume:
             raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-        self.checkpoint = PathCheckpoint(file, every_seconds, self._walk, self.method, about)
-        if resume:
+        if file is not None:
+            self.checkpoint = PathCheckpoint(file, every_seconds, self._walk, about)
+        if self.checkpoint is not None and resume:
             self.checkpoint.load(self._walk)
 
     def score_at(self, lambdas: Any, score: Score) -> None:
@@ -115,14 +112,6 @@ class RegularizationPath:
     @property
     def gaps(self) -> np.ndarray:
         return np.array([point.gap for point in self._points[1:]])
-
-    @property
-    def guaranteed(self) -> bool:
-        return self.method in (LINEAR, CONSTANT)
-
-    @property
-    def n_examples(self) -> int:
-        return self._walk.run.n
 
     @property
     def end(self) -> float:
@@ -184,12 +173,12 @@ class RegularizationPath:
     def weights(self, lam: float | None = None, *, C: float | None = None) -> np.ndarray:
         """The weights at a lambda (or C), in an array of their own."""
         lam = self._checked(lam, C)
-        i, between = self._piece(lam)
-        if not between:
-            return self._stored(i).copy()
-        w = mixed(self._points[i - 1 : i + 1], (self._stored(i - 1), self._stored(i)), lam)
-        state = self._walk.run.state  # rounding may have left the bounds
-        return np.clip(w, state.lower, state.upper) if state.lower.size else w
+        before, point = self._around(lam)
+        if before is None:
+            return self._stored(point).copy()
+        w = mixed((before, point), (self._stored(before), self._stored(point)), lam)
+        state = self._walk.run.state
+        return placed(w, state.lower, state.upper)  # rounding may have left the bounds
 
     def bound(self, lam: float | None = None, *, C: float | None = None) -> float:
         """A proved bound on how far the weights there are from the optimum of the objective."""
@@ -199,10 +188,8 @@ class RegularizationPath:
                 "a heuristic path proves nothing until true_gaps() has asked the oracle at every "
                 "breakpoint"
             )
-        i, between = self._piece(lam)
-        if between:
-            return linear_gap(self._points[i - 1], self._points[i], lam)
-        return constant_gap(self._points[i], lam)
+        before, point = self._around(lam)
+        return constant_gap(point, lam) if before is None else linear_gap(before, point, lam)
 
     def solution(self, lam: float | None = None, *, C: float | None = None) -> Solution:
         """The weights at a lambda (or C) with their certificate, as ``taut.solve`` returns it.
@@ -217,7 +204,7 @@ class RegularizationPath:
         primal = 0.5 * lam * norm + self._hinge(lam) if self.is_proved else np.nan
         gap = self.bound(lam) if self.is_proved else np.nan
         return replace(
-            self._task.only_weights(w),
+            self._walk.task.only_weights(w),
             primal=primal,
             dual=primal - gap,
             passes=run.passes,
@@ -233,7 +220,7 @@ class RegularizationPath:
 
     def estimator(self, lam: float | None = None, *, C: float | None = None) -> Any:
         """A fitted copy of the estimator with the weights at a lambda (or C)."""
-        return self._task.fitted(self.solution(self._checked(lam, C)))
+        return self._walk.task.fitted(self.solution(self._checked(lam, C)))
 
     def _checked(self, lam: float | None, C: float | None) -> float:
         if (lam is None) == (C is None):
@@ -251,48 +238,46 @@ class RegularizationPath:
             raise ValueError(f"lambda {lam:g} is below the end of the path, {self.end:g}; {remedy}")
         return lam
 
-    def _piece(self, lam: float) -> tuple[int, bool]:
-        """Which point's weights, and whether they are mixed with those of the point before."""
-        lambdas = self.lambdas
-        above = int(np.count_nonzero(lambdas > lam))  # breakpoints that are larger
-        at_one = above < len(lambdas) and lambdas[above] == lam
-        if at_one:
-            return above + 1, False
-        between = above < len(lambdas) and (above == 0 or self.method in (LINEAR, GRID))
-        return (above + 1, True) if between else (above, False)
+    def _around(self, lam: float) -> tuple[Breakpoint | None, Breakpoint]:
+        """The point with the weights at lambda, after the one they are mixed with, if any."""
+        points = self._points
+        j = 1 + int(np.count_nonzero(self.lambdas > lam))  # the first one that is not larger
+        if j < len(points) and points[j].lam == lam:
+            return None, points[j]
+        if j < len(points) and (j == 1 or self._walk.interpolates):
+            return points[j - 1], points[j]
+        return None, points[j - 1]
 
     def largest_bound(self, j: int) -> float:
         """What is proved of all lambdas between breakpoint j - 1 (or infinity) and breakpoint j."""
         if not self.is_proved:
             return np.nan
         a, b = self._points[j : j + 2]
-        if j > 0 and self.method not in (LINEAR, GRID):
+        if j > 0 and not self._walk.interpolates:
             return max(constant_gap(a, b.lam), b.gap)
         return largest_linear_gap(a, b)
 
     @property
     def is_proved(self) -> bool:
         """Whether the gaps are certificates: always, but for a heuristic path as it was made."""
-        return self.method != HEURISTIC or self._recomputed is not None
+        return not self._walk.estimates or self._recomputed is not None
 
     def _hinge(self, lam: float) -> float:
         """1/n sum_i s_i max_y H_i(y; w) of the weights at lambda, or what convexity says of it."""
-        i, between = self._piece(lam)
-        if not between:
-            return self._points[i].hinge
-        a, b = self._points[i - 1 : i + 1]
-        t = place(a, b, lam)
-        return (1.0 - t) * a.hinge + t * b.hinge
+        before, point = self._around(lam)
+        if before is None:
+            return point.hinge
+        t = place(before, point, lam)
+        return (1.0 - t) * before.hinge + t * point.hinge
 
-    def _stored(self, i: int) -> np.ndarray:
-        """The weights of a point, not to be changed."""
+    def _stored(self, point: Breakpoint) -> np.ndarray:
+        """Its weights, not to be changed."""
         if self._walk.storage is None:
             raise ValueError("this path was computed without keeping weights (keep_weights=False)")
-        state = self._walk.run.state
-        if i == 0:
-            zeros = np.zeros(len(state.w))
-            return np.clip(zeros, state.lower, state.upper) if state.lower.size else zeros
-        return self._walk.storage.weights(self._walk.numbers[i - 1])
+        if np.isinf(point.lam):
+            state = self._walk.run.state
+            return placed(np.zeros(len(state.w)), state.lower, state.upper)
+        return self._walk.storage.weights(point.lam)
 
     # --- more of it -----------------------------------------------------------------------------
 
@@ -303,9 +288,9 @@ class RegularizationPath:
         Only a heuristic path needs it; for the others it repeats what was proved.
         """
         run, points = self._walk.run, self._walk.points[:1]
-        oracle = OraclePass(run.problem, self._task.objective.n_threads)
-        for i, point in enumerate(self._walk.points[1:], start=1):
-            oracle.run(self._stored(i), run.state.mu)
+        oracle = run.new_oracle()
+        for point in self._walk.points[1:]:
+            oracle.run(self._stored(point), run.state.mu)
             hinge = float(run.importance @ oracle.best) / run.n
             gap = hinge + point.lam * point.product - point.loss
             points = [*points, point._replace(hinge=hinge, gap=gap)]
@@ -331,7 +316,7 @@ class RegularizationPath:
             walk.lam_min = float(lam_min)
         if max_passes is not None:
             walk.max_passes = max_passes
-        progress = Progress(self._task.progress)
+        progress = Progress(self._walk.task.progress)
         return self.go_on(Watch(progress, time_limit, cpu_limit, callback, self.checkpoint))
 
     def go_on(self, watch: Watch) -> "RegularizationPath":

@@ -1,12 +1,18 @@
-"""The weights of all breakpoints, without a dense vector for each.
+"""What is kept of a path: weights of all breakpoints in little memory, and all of it in a file.
 
 A path of a hundred breakpoints and ten million weights would take eight gigabytes. Between
 breakpoints a dual point is far smaller than its weights: ``Labellings`` keeps the labellings that
 have weight, each once, and their alphas at every breakpoint, from which the problem rebuilds w.
 Where weights are few, or the solver does not keep alphas, ``Weights`` keeps those that changed.
+
+The file is a NumPy archive of plain arrays and one JSON text, written atomically and loaded without
+executing code. A checkpoint of other data, another solver or another kind of path is refused; what
+compiled code will trust is checked as in a run's own (:mod:`taut.solvers.checkpoint`). That the
+breakpoints in it are as good as it says is believed; ``true_gaps()`` asks the oracle again.
 """
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,36 +20,60 @@ import numpy as np
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.arrays.accumulator import dense_accumulator
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
+from taut.solvers.bounds import placed
+from taut.solvers.checkpoint import CheckpointFile
+from taut.solvers.state_arrays import check_arrays
+
+FORMAT = "taut path 4"
 
 
 class Storage(ABC):
-    """Exact weights of breakpoint 0, 1, ...; the last two asked for are remembered."""
+    """Exact weights at every lambda that was solved; the last two asked for are remembered.
 
-    def __init__(self) -> None:
-        self._latest: dict[int, np.ndarray] = {}
+    Kept at each lambda are numbers, of whatever it is, and an amount for every number.
+    """
+
+    def __init__(self, run: Any, number_type: Any = np.int64):
+        self._run = run
+        self._latest: dict[float, np.ndarray] = {}
+        self.lam = np.zeros(0)
+        self.number: np.ndarray = np.zeros(0, number_type)
+        self.amount = np.zeros(0)
+        self.end = np.zeros(0, np.int64)  # where those of each lambda end
+
+    def __len__(self) -> int:
+        return len(self.lam)
 
     @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def append(self, run: Any, w: np.ndarray) -> None:
-        """Keep the weights of a run; ``w`` are those of its state."""
+    def append(self, run: Any, lam: float) -> None:
+        """Keep the weights of a run, which is at this lambda."""
 
     @abstractmethod
     def rebuilt(self, j: int) -> np.ndarray:
-        """The weights of breakpoint j, in an array of their own."""
+        """The weights that were appended as number j, in an array of their own."""
+
+    def weights(self, lam: float) -> np.ndarray:
+        """Those of a lambda that was solved, not to be changed."""
+        if lam not in self._latest:
+            latest = list(self._latest.items())[-1:]
+            j = int(np.flatnonzero(self.lam == lam)[-1])
+            self._latest = dict([*latest, (lam, self.rebuilt(j))])
+        return self._latest[lam]
+
+    def _add(self, lam: float, number: np.ndarray, amount: np.ndarray) -> None:
+        self.lam = np.append(self.lam, lam)
+        self.number = np.append(self.number, number.astype(self.number.dtype))
+        self.amount = np.append(self.amount, amount)
+        self.end = np.append(self.end, len(self.number))
+
+    def _at(self, j: int) -> slice:
+        """Where the numbers and amounts are."""
+        return slice(self.end[j - 1] if j else 0, self.end[j])
 
     @property
-    @abstractmethod
     def nbytes(self) -> int:
         """Memory in use."""
-
-    def weights(self, j: int) -> np.ndarray:
-        """Like ``rebuilt``, not to be changed."""
-        if j not in self._latest:
-            latest = list(self._latest.items())[-1:]
-            self._latest = dict([*latest, (j, self.rebuilt(j))])
-        return self._latest[j]
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For a checkpoint; ``restore`` takes them back."""
@@ -54,70 +84,64 @@ class Storage(ABC):
         for name in self.arrays():
             setattr(self, name, arrays[name])
         self._latest = {}
+        starts = np.append(0, self.end)
+        if len(self.end) != len(self.lam) or np.any(np.diff(starts) < 0):
+            raise ValueError("ends of breakpoints")
+        if not len(self.number) == len(self.amount) == starts[-1]:
+            raise ValueError("numbers of breakpoints")
         self.check()
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse arrays that do not fit together: compiled code walks along them."""
+        """Refuse numbers that lead nowhere: compiled code goes there. What follows is made anew."""
 
 
 class Weights(Storage):
-    """The weights that changed since the breakpoint before: few, if many attributes are rare."""
+    """The weights that changed since the breakpoint before: few, if many attributes are rare.
+
+    The numbers are those of the weights, the amounts their values.
+    """
 
     def __init__(self, run: Any):
-        super().__init__()
-        self._dim = run.problem.dim
-        self._last = np.zeros(self._dim)
-        self.entry = np.zeros(0, np.int32 if self._dim < 2**31 else np.int64)
-        self.value = np.zeros(0)
-        self.end = np.zeros(0, np.int64)  # where the changes of each breakpoint end
+        super().__init__(run, np.int32 if run.problem.dim < 2**31 else np.int64)
+        self._last = np.zeros(run.problem.dim)
 
-    def __len__(self) -> int:
-        return len(self.end)
-
-    def append(self, run: Any, w: np.ndarray) -> None:
+    def append(self, run: Any, lam: float) -> None:
+        w = run.state.w
         changed = np.flatnonzero(w != self._last)
-        self.entry = np.concatenate([self.entry, changed.astype(self.entry.dtype)])
-        self.value = np.concatenate([self.value, w[changed]])
-        self.end = np.append(self.end, len(self.entry))
+        self._add(lam, changed, w[changed])
         self._last = w.copy()
 
     def rebuilt(self, j: int) -> np.ndarray:
-        w = np.zeros(self._dim)
-        for first, last in zip(np.append(0, self.end[:j]), self.end[: j + 1], strict=True):
-            w[self.entry[first:last]] = self.value[first:last]
+        w = np.zeros(len(self._last))
+        for k in range(j + 1):
+            w[self.number[self._at(k)]] = self.amount[self._at(k)]
         return w
-
-    def check(self) -> None:
-        check_ends(self.end, len(self.entry))
-        if len(self.value) != len(self.entry) or not _are_below(self.entry, self._dim):
-            raise ValueError("changed weights")
-        self._last = self.rebuilt(len(self) - 1) if len(self) else np.zeros(self._dim)
 
     @property
     def nbytes(self) -> int:
-        return self.entry.nbytes + self.value.nbytes + self._last.nbytes
+        return self.number.nbytes + self.amount.nbytes + self._last.nbytes
+
+    def check(self) -> None:
+        if not _are_below(self.number, len(self._last)):
+            raise ValueError("changed weights")
+        self._last = self.rebuilt(len(self) - 1)
 
 
 class Labellings(Storage):
-    """The active labellings of every breakpoint, each labelling kept once."""
+    """The active labellings of every breakpoint, each labelling kept once.
+
+    The numbers are those of labellings, the amounts their alphas.
+    """
 
     def __init__(self, run: Any):
-        super().__init__()
-        self._run = run
+        super().__init__(run)
         self._kept_as = np.zeros(0, np.int64)  # slot of the solver -> number of labelling, or -1
         self.labels = np.zeros(0, np.int32)
-        self.label_at = np.zeros(0, np.int64)  # where each labelling begins
+        self._label_at = np.zeros(0, np.int64)  # where each labelling begins
         self.block = np.zeros(0, np.int64)  # whose labelling it is
-        self.active = np.zeros(0, np.int64)  # numbers of labellings, breakpoint after breakpoint
-        self.alpha = np.zeros(0)
-        self.end = np.zeros(0, np.int64)  # where those of each breakpoint end
-        self.C = np.zeros(0)
 
-    def __len__(self) -> int:
-        return len(self.end)
-
-    def append(self, run: Any, w: np.ndarray) -> None:
+    def append(self, run: Any, lam: float) -> None:
         corners = run.state.corners
         slot, block = active_slots(corners)
         if run is not self._run:
@@ -130,62 +154,47 @@ class Labellings(Storage):
         known[known] = self._are_same(corners, slot[known], number[known], length[known])
         new = ~known
         start, size = corners.label_at[slot[new]], length[new]
-        number[new] = len(self.label_at) + np.arange(len(size))
+        number[new] = len(self._label_at) + np.arange(len(size))
         self._kept_as[slot] = number
-        self.label_at = np.append(self.label_at, len(self.labels) + np.cumsum(size) - size)
+        self._label_at = np.append(self._label_at, len(self.labels) + np.cumsum(size) - size)
         self.block = np.append(self.block, block[new])
         self.labels = np.append(self.labels, corners.labels[ranges(start, size)])
-        self.active = np.append(self.active, number)
-        self.alpha = np.append(self.alpha, corners.alpha[slot])
-        self.end = np.append(self.end, len(self.active))
-        self.C = np.append(self.C, run.C)
+        self._add(lam, number, corners.alpha[slot])
 
     def _are_same(
         self, corners: Any, slot: np.ndarray, number: np.ndarray, length: np.ndarray
     ) -> np.ndarray:
         """Whether slots still hold the labellings they were kept as: some are overwritten."""
         theirs = corners.labels[ranges(corners.label_at[slot], length)]
-        ours = self.labels[ranges(self.label_at[number], length)]
+        ours = self.labels[ranges(self._label_at[number], length)]
         differences = np.append(0, np.cumsum(theirs != ours))
         ends = np.cumsum(length)
         return differences[ends] == differences[ends - length]
 
     def rebuilt(self, j: int) -> np.ndarray:
-        state, problem = self._run.state, self._run.problem
+        run, state, problem = self._run, self._run.state, self._run.problem
         v = np.zeros(problem.dim)
-        here = slice(self.end[j - 1] if j else 0, self.end[j])
-        number = self.active[here]
+        number, C = self.number[self._at(j)], 1.0 / (self.lam[j] * run.n)
         in_mode(add_labellings, problem)(
             problem, state.mu, problem.new_work(), np.zeros((2, problem.longest), np.int32),
-            np.stack([self.block[number], self.label_at[number]]), self.labels,
-            self.C[j] * self.alpha[here], dense_accumulator(v),
+            np.stack([self.block[number], self._label_at[number]]), self.labels,
+            C * self.amount[self._at(j)], dense_accumulator(v),
         )  # fmt: skip
-        return np.clip(v, state.lower, state.upper) if state.lower.size else v
+        return placed(v, state.lower, state.upper)
 
     def check(self) -> None:
-        run = self._run
-        check_ends(self.end, len(self.active))
-        n_states = run.problem.n_states
-        sound = (
-            len(self.alpha) == len(self.active)
-            and len(self.C) == len(self.end)
-            and len(self.block) == len(self.label_at)
-            and _are_below(self.active, len(self.label_at))
+        run, n_states = self._run, self._run.problem.n_states
+        if not (
+            _are_below(self.number, len(self.block))
             and _are_below(self.block, run.n)
             and (n_states is None or _are_below(self.labels, n_states))
-        )
-        if not sound:
-            raise ValueError("active labellings")
-        ends = self.label_at + run.lengths[self.block]
-        if not (
-            _are_below(self.label_at, len(self.labels)) and _are_below(ends - 1, len(self.labels))
         ):
-            raise ValueError("places of labellings")
+            raise ValueError("active labellings")
+        sizes = run.lengths[self.block]
+        if sizes.sum() != len(self.labels):
+            raise ValueError("labels of labellings")
+        self._label_at = np.cumsum(sizes) - sizes
         self._kept_as = np.zeros(0, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays().values()) + self._kept_as.nbytes
 
 
 def new_storage(run: Any) -> Storage:
@@ -194,12 +203,6 @@ def new_storage(run: Any) -> Storage:
     return (
         Labellings(run) if has_labellings and run.lengths.sum() < run.problem.dim else Weights(run)
     )
-
-
-def check_ends(end: np.ndarray, size: int) -> None:
-    """Whether these are ends of consecutive parts of ``size`` things."""
-    if len(end) and not (end[0] >= 0 and np.all(np.diff(end) >= 0) and end[-1] == size):
-        raise ValueError("ends of breakpoints")
 
 
 def _are_below(numbers: np.ndarray, limit: int) -> bool:
@@ -245,3 +248,35 @@ def add_labellings(problem: Problem, mu, work: Opaque, y, places, labels, amount
         add_corner(problem, i, y[1], amount[position], work)
         add_corner(problem, i, y[0], -amount[position], work)
         project(problem, i, work, weight(problem, i), total)
+
+
+class PathCheckpoint(CheckpointFile):
+    """``about`` is what a file to resume from must have been told, beside what the walk says."""
+
+    kind = "checkpoint of a path"
+    of = "path"
+
+    def __init__(self, path: str | Path, every_seconds: float, walk: Any, about: dict[str, Any]):
+        super().__init__(path, every_seconds)
+        self.identify(walk.run, format=FORMAT, **walk.about())
+        self.identity = about | self.identity  # the wider view first: it is what the user knows
+
+    def save(self, walk: Any) -> None:
+        of_run = {f"run.{name}": value for name, value in walk.run.saved_arrays().items()}
+        self.try_to_write({}, walk.saved_arrays() | of_run)
+
+    def load(self, walk: Any) -> None:
+        """Put the saved state into ``walk``, if there is a file."""
+        if not self.path.exists():
+            return
+        _, arrays = self.read()
+        try:
+            check_arrays(walk.saved_arrays(), arrays, walk.growing)
+            walk.put(arrays)
+        except (KeyError, ValueError, IndexError) as error:
+            raise self.damaged(error) from error
+        self.restore(walk.run, below(arrays, "run."))
+
+
+def below(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

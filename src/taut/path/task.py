@@ -1,5 +1,6 @@
 """What a path is of, a problem or an estimator with data, and what is asked of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,8 @@ from sklearn.base import clone
 from taut.choice.auto import CHEAP_ORACLE_SECONDS, oracle_seconds
 from taut.choice.named import is_auto
 from taut.choice.registry import AUTO, registered_solver, solver_names, trains_crfs
-from taut.path.held_out import Validation, as_scorer
+from taut.metrics.scorers import as_scorer
+from taut.path.held_out import Validation
 from taut.prepared import Prepared, Preparing
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import is_problem, require
@@ -17,13 +19,12 @@ from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.bounds import Bounds
 from taut.solvers.checks import check_limits, is_number
-from taut.solvers.loop import check_scale
-from taut.solvers.progress import announced_compilation
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status
 from taut.solvers.solver import Objective, Solver
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
+WARM_STARTS = ("best", "primal", "dual", None)
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,12 @@ class PathOptions:
     max_passes: float = 1000
     keep_weights: bool = True
     # Of a grid: where, and what each value takes from the one before.
-    lambdas: np.ndarray | None = None
+    lambdas: Sequence[float] = ()
     warm_start: str | None = "best"
 
     def __post_init__(self) -> None:
+        if self.warm_start not in WARM_STARTS:
+            raise ValueError(f"warm_start={self.warm_start!r}; expected one of {WARM_STARTS}")
         what = "the part of the objective at w = 0 by which weights may miss the optimum"
         _check_part("eps", self.eps, f", {what}")
         check_lam_min(self.lam_min)
@@ -131,7 +134,6 @@ class Task:
             n_threads=n_threads or own["n_threads"],
         )
         self.progress = own["progress"] if progress is None else progress
-        self.inference = ""  # the run knows
 
     def __getstate__(self) -> dict[str, Any]:
         """A path can be pickled; what it knows of becoming an estimator stays behind."""
@@ -140,20 +142,6 @@ class Task:
     def new_run(self) -> BlockRun:
         """A run at the truth; its C is set by the walk."""
         return self.solver.start(self.problem, self.objective)
-
-    def first_run(self) -> tuple[BlockRun, np.ndarray]:
-        """A run that is ready to go, and the objective at w = 0, example by example."""
-        run = self.new_run()
-        self.inference = run.inference
-        self.compile(run)
-        worst = run.worst_losses(cold=True)
-        check_scale(float(run.importance @ worst) / run.n)
-        return run, worst
-
-    def compile(self, what: Any) -> None:
-        """A run or a walk; if it takes long, the user is told why."""
-        with announced_compilation(self.problem, self.progress):
-            what.compile()
 
     def validation(self, validate: Any, scoring: Any, lambdas: Any = None) -> Validation | None:
         """Scores by a function of the weights, or of an estimator on held-out data."""
@@ -182,7 +170,7 @@ class Task:
             w=w, primal=np.nan, dual=np.nan, status=Status.ON_PATH,
             history=np.zeros(0, HISTORY).view(np.recarray), passes=0.0, oracle_calls=0, seconds=0.0,
             C=np.nan, lam=np.nan, n_examples=self.problem.n, scale=np.nan, returned="path",
-            solver=self.solver, fingerprint="", inference=self.inference,
+            solver=self.solver, fingerprint="", inference=self.problem.inference,
         )  # fmt: skip
 
     def fitted(self, solution: Solution) -> Any:
@@ -220,12 +208,6 @@ def prepared_copy(model: Any, data: tuple[Any, Any, Any]) -> tuple[Any, Prepared
     return copy, prepared
 
 
-def _with_exact_gaps(solver: Any) -> Any:
-    if solver.refresh is None:
-        raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
-    return replace(solver, averaging=False)
-
-
 def path_solver(solver: Any, problem: Any) -> BlockSolver:
     """One that takes its dual point along to another lambda."""
     is_crf = bool(problem.capabilities & CRF)
@@ -237,10 +219,13 @@ def path_solver(solver: Any, problem: Any) -> BlockSolver:
         return BCFW(direction=Direction.PAIRWISE if cheap else Direction.CORRECTIVE)
 
     chosen: Any = registered_solver(solver) if isinstance(solver, str) else solver
-    if not (isinstance(chosen, Solver) and chosen.follows_paths):
+    can_follow = isinstance(chosen, Solver) and chosen.follows_paths
+    if not can_follow:
         known = solver_names(lambda one: one.follows_paths and trains_crfs(one) == is_crf)
         names = ", ".join(map(repr, [AUTO, *known]))
         kind = ValueError if isinstance(solver, str) else TypeError
         raise kind(f"solver={solver!r} cannot follow a path; expected {names}, or such an object")
     chosen.check_fits(problem, Objective(1.0))
-    return _with_exact_gaps(chosen)
+    if chosen.refresh is None:
+        raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
+    return replace(chosen, averaging=False)

@@ -15,13 +15,14 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.path.held_out import Validation
-from taut.path.pieces import TABLE, Breakpoint
-from taut.path.start import begin, squared_norms
-from taut.path.storage import Storage
-from taut.path.task import PathOptions, Task
+from taut.path.pieces import TABLE, Breakpoint, checked_breakpoints
+from taut.path.storage import below, new_storage
+from taut.path.task import PathOptions, Task, check_accuracy
 from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
+from taut.solvers.loop import check_scale
 from taut.solvers.one_blas_thread import one_blas_thread
+from taut.solvers.progress import announced_compilation
 from taut.solvers.watch import Watch
 
 # Between two certificates there is at least a pass of oracle calls, but with a good cache not more
@@ -33,7 +34,11 @@ MOST_BLIND_PASSES = 4
 SMALL_PASS = 20_000
 # An interrupted user waits for this part of a pass, if it is not small.
 SLICES = 16
-
+# Where the walk is and what it is about to do, for a checkpoint.
+COUNTS = ("came_at", "certified_at", "calls_then", "calls_before", "has_arrived")
+NUMBERS = ("lam", "promised", "seconds", "lam_min")
+# Scores may be no numbers, which an array of floats in a file may not.
+SCORE = np.dtype([("score", "f8")])
 
 GO_ON = "the breakpoints so far are good, extend() goes on"
 
@@ -54,16 +59,11 @@ class PathStatus(Enum):
     CALLBACK = f"stopped by the callback; {GO_ON}"
 
 
-def as_float(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
 class Solved(NamedTuple):
-    """A breakpoint with its weights, and where the storage has them."""
+    """A breakpoint with its weights."""
 
     point: Breakpoint
     w: np.ndarray
-    number: int
 
 
 class Walk(ABC):
@@ -73,53 +73,79 @@ class Walk(ABC):
     a ``floor``, of the optimum at each lambda, but not less than ``floor`` times that objective.
     """
 
+    method: str
     kappa: float
+    interpolates = False  # between breakpoints; otherwise weights are kept until the next
+    guarantees = False  # whether the gap promised is that of every lambda
+    estimates = False  # whether gaps are not proved
+    # How the names of saved arrays of any length begin.
+    growing = ("points", "weights", "storage.")
 
     @one_blas_thread()
-    def __init__(self, task: Task, options: PathOptions):
-        run, self.worst = task.first_run()
-        self.run = run
-        self.scale = float(run.importance @ self.worst) / run.n
-        self.part, self.floor = float(options.eps), as_float(options.floor)
+    def __init__(self, task: Task, options: PathOptions, validation: Validation | None):
+        self.task, self.options = task, options
+        self.run = task.new_run()
+        with announced_compilation(task.problem, task.progress):
+            self.run.compile()
+            if self.run.is_compiled:
+                self.compile()
+        self.worst = self.run.worst_losses(cold=True)
+        self.scale = float(self.run.importance @ self.worst) / self.run.n
+        check_scale(self.scale)
+        self.eps = float(options.eps)
+        self.floor = None if options.floor is None else float(options.floor)
         if options.kappa is not None:
             self.kappa = float(options.kappa)
-        self.promised = self.part * self.scale  # the gap, at the lambda of the last certificate
+        check_accuracy(task.problem, self.kappa * self.promise(0.0), self.eps)
+        self.promised = self.eps * self.scale  # the gap, at the lambda of the last certificate
         self.max_passes = options.max_passes
-        self.lam_min: Any = as_float(options.lam_min)  # None: by the data when the walk begins
+        # If it is not given, it depends on the data, and is known when the walk begins.
+        self.lam_min = np.nan if options.lam_min is None else float(options.lam_min)
         self.points: list[Breakpoint] = []  # the first one is the limit of infinite lambda
         self.ahead: list[Solved] = []  # solved, not yet part of the path; the nearest is last
-        self.numbers: list[int] = []  # where the storage has their weights, but for the first
-        self.storage: Storage | None = None
-        self.validation: Validation | None = None
-        self.w = run.state.w.copy()  # of the last point
+        self.storage = new_storage(self.run) if options.keep_weights else None
+        self.validation = validation
+        self.w = self.run.state.w.copy()  # of the last point
         self.lam = np.inf  # where the run is now
-        self.arrived_at = 0  # step at which it came there
-        self.has_looked = False  # whether at its gap, since then
-        self.has_arrived = False  # whether it was small enough
+        self.came_at = 0  # step at which it came there
+        self.has_arrived = False  # whether its gap is small enough there
         self.certified_at = 0  # step and oracle call of the last certificate
         self.calls_then = 0
         self.calls_before = 0  # of runs that were given up
         self.seconds = 0.0
         self.begun = time.perf_counter()  # less what was walked before
 
+    def compile(self) -> None:
+        """Run the kernels of the walk on nothing, so that compilation is not counted as walking."""
+        problem, state = self.run.problem, self.run.state
+        in_mode(shrink_toward_truth, problem)(problem, state, 1.0, 0)
+        in_mode(rebuild_weights, problem)(problem, state, 1.0, 0)
+
+    def promise(self, optimum: float) -> float:
+        """The gap promised where the optimum is at least so much."""
+        if self.floor is None:
+            return self.eps * self.scale
+        return max(self.eps * optimum, self.floor * self.scale)
+
     @property
     def target(self) -> float:
         """The gap to solve to."""
         return self.kappa * self.promised
 
+    @property
+    def loss(self) -> float:
+        """1/n sum_i s_i sum_y alpha_i(y) loss_i(y) of the run's dual point."""
+        return float(self.run.importance @ self.run.state.ell) / self.run.n
+
     # --- what kinds of path decide ------------------------------------------------------------
 
-    def begin(self) -> None:
-        """The first point, and where to go first."""
-        start = begin(self.run, self.scale)
-        self.points.append(start.limit)
-        if self.lam_min is None:
-            self.lam_min = start.lam_min
-        self.go_to(max(start.slope / self.target, self.lam_min), 1.0)
-
     @abstractmethod
+    def begin(self) -> None:
+        """The first point, the limit of infinite lambda, and where to go first."""
+
     def arrive(self, solved: Solved) -> None:
-        """The gap at ``lam`` is at most the target: accept it, or put it aside."""
+        """The gap at ``lam`` is at most the target: accept it, put it aside or drop it."""
+        self.accept(solved)
 
     @abstractmethod
     def set_out(self) -> None:
@@ -129,10 +155,6 @@ class Walk(ABC):
     def reach(self) -> float:
         """Down to which lambda the last point gives weights."""
 
-    def about(self) -> dict[str, Any]:
-        """What a checkpoint must agree about, beside the accuracy."""
-        return {}
-
     # --- walking ------------------------------------------------------------------------------
 
     @one_blas_thread()
@@ -141,11 +163,9 @@ class Walk(ABC):
         watch.begin(self.seconds)
         self.begun = watch.began
         with watch.over(self):
-            if not self.points:
-                self.begin()
             status = None
             while status is None:
-                seen = len(self.points)
+                seen = max(len(self.points), 1)  # nobody is told of the limit
                 status = self.step()
                 self.seconds = watch.seconds
                 stop = watch.tell(self.points[seen:], TABLE) or watch.after_slice(self)
@@ -186,14 +206,17 @@ class Walk(ABC):
 
     def step(self) -> PathStatus | None:
         """A slice of a pass; at its end perhaps a certificate, and what follows from it."""
-        if self.end <= self.lam_min:
+        if self.end <= self.lam_min:  # which is not known before the walk has begun
             return PathStatus.TO_LAM_MIN if self.end > 0 else PathStatus.TO_ZERO
-        if self.has_arrived:
+        is_elsewhere = self.has_arrived or not self.points
+        if not self.points:
+            self.begin()
+        elif self.has_arrived:
             self.set_out()
         run, n = self.run, self.run.n
-        if self.has_given_up:
-            return PathStatus.MAX_PASSES
-        if self.has_looked or not self.certifies_first:
+        if run.steps == self.certified_at and run.steps - self.came_at >= self.max_passes * n:
+            return PathStatus.MAX_PASSES  # the last certificate was one too many
+        if not (is_elsewhere and self.certifies_first):
             size = n if run.is_compiled and n <= SMALL_PASS else -(-n // SLICES)
             run.advance(min(size, n - run.steps % n))
             if run.steps % n:
@@ -201,18 +224,10 @@ class Walk(ABC):
         if not self.is_time_to_look():
             return None
         solved = self.look()
-        self.has_looked = True
         if solved is not None:
             self.has_arrived = True
             self.arrive(solved)
         return None
-
-    @property
-    def has_given_up(self) -> bool:
-        """Whether the last certificate, of where the run still is, was one too many."""
-        steps, most = self.run.steps, self.max_passes * self.run.n
-        has_failed = self.has_looked and not self.has_arrived and self.certified_at == steps
-        return has_failed and steps - self.arrived_at >= most
 
     @property
     def certifies_first(self) -> bool:
@@ -233,37 +248,26 @@ class Walk(ABC):
         """The certified point, if its gap is small enough."""
         certificate = self.run.certify()
         self.certified_at, self.calls_then = self.run.steps, self.run.oracle_calls
-        if self.floor is not None:
-            self.promised = max(self.part * certificate.dual, self.floor * self.scale)
+        self.promised = self.promise(certificate.dual)
         if certificate.gap > self.target:
             return None
         w = self.run.state.w
         return self.solved(certificate.gap, certificate.primal - 0.5 * self.lam * float(w @ w))
 
     def solved(self, gap: float, hinge: float) -> Solved:
-        run, state = self.run, self.run.state
-        number = -1
+        state = self.run.state
         if self.storage is not None:
-            number = len(self.storage)
-            self.storage.append(run, state.w)
+            self.storage.append(self.run, self.lam)
         point = Breakpoint(
             lam=self.lam,
             gap=gap,
             hinge=hinge,
-            loss=float(run.importance @ state.ell) / run.n,
+            loss=self.loss,
             norm=float(state.w @ state.w),
             product=float(state.v @ state.w),
             distance=np.nan,
         )
-        return Solved(point, state.w.copy(), number)
-
-    def compile(self) -> None:
-        """Run the kernels of the walk on nothing, so that compilation is not counted as walking."""
-        if self.run.is_compiled:
-            problem, state = self.run.problem, self.run.state
-            in_mode(squared_norms, problem)(problem, state, np.zeros(0))
-            in_mode(shrink_toward_truth, problem)(problem, state, 1.0, 0)
-            in_mode(rebuild_weights, problem)(problem, state, 1.0, 0)
+        return Solved(point, state.w.copy())
 
     def after(self, solved: Solved) -> Breakpoint:
         """The point as the next one of the path."""
@@ -276,7 +280,6 @@ class Walk(ABC):
         self.seconds = time.perf_counter() - self.begun
         point = self.after(solved)
         self.points.append(point._replace(oracle_calls=self.oracle_calls, seconds=self.seconds))
-        self.numbers.append(solved.number)
         self.w = solved.w
         if self.validation is not None:
             score = self.validation.of_piece(
@@ -291,6 +294,60 @@ class Walk(ABC):
 
     def is_at(self, lam: float) -> None:
         self.lam = lam
-        self.arrived_at = self.certified_at = self.run.steps
+        self.came_at = self.certified_at = self.run.steps
         self.calls_then = self.run.oracle_calls
-        self.has_looked = self.has_arrived = False
+        self.has_arrived = False
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint must agree about."""
+        at = None if self.validation is None else self.validation.lambdas
+        return {
+            "storage": type(self.storage).__name__,
+            "method": self.method,
+            "eps": self.eps,
+            "kappa": self.kappa,
+            "floor": self.floor,
+            "validation": self.validation is not None if at is None else at.tolist(),
+        }
+
+    def saved_arrays(self) -> dict[str, np.ndarray]:
+        """All that cannot be computed from the rest, but for what the run saves itself."""
+        of_storage = {} if self.storage is None else self.storage.arrays()
+        scores = np.zeros(0) if self.validation is None else self.validation.scores
+        ahead = self.ahead[::-1]
+        return {
+            "points": np.array([*self.points, *(solved.point for solved in ahead)], TABLE),
+            "weights": np.array([self.w, *(solved.w for solved in ahead)]),  # from the last one on
+            "scores": scores.astype(SCORE),
+            "count": np.array([getattr(self, name) for name in COUNTS], np.int64),
+            "number": np.array([getattr(self, name) for name in NUMBERS]),
+            **{f"storage.{name}": value for name, value in of_storage.items()},
+        }
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        """Be where the saved arrays say; ValueError, in words, where that is nowhere."""
+        for name, count in zip(COUNTS, arrays["count"].tolist(), strict=True):
+            setattr(self, name, count)
+        asked_for = self.lam_min  # which may be smaller than it was
+        for name, number in zip(NUMBERS, arrays["number"].tolist(), strict=True):
+            setattr(self, name, number)
+        self.lam_min = self.lam_min if np.isnan(asked_for) else asked_for
+        if not (self.lam > 0 and self.promised > 0):
+            raise ValueError("its lambda, or the gap it promises")
+        self.run.C = 1.0 / (self.lam * self.run.n)
+        points, weights = checked_breakpoints(arrays["points"]), arrays["weights"]
+        last = len(points) - len(weights)
+        if not (0 <= last < len(points) and weights.shape[1] == len(self.w)):
+            raise ValueError("there are not as many weights as breakpoints")
+        if not np.all(np.isfinite([point.distance for point in points[: last + 1]])):
+            raise ValueError("how far its breakpoints are from each other")
+        self.points, self.w = points[: last + 1], weights[0]
+        self.ahead = [Solved(*s) for s in zip(points[last + 1 :], weights[1:], strict=True)][::-1]
+        if self.storage is not None:
+            self.storage.restore(below(arrays, "storage."))
+            if not np.all(np.isin([point.lam for point in points[1:]], self.storage.lam)):
+                raise ValueError("breakpoints without weights")
+        if self.validation is not None:
+            self.validation.scores = arrays["scores"]["score"].copy()
