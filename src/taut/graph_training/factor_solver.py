@@ -171,6 +171,9 @@ class FactorRun(AnyRun):
 
     def __init__(self, problem: Any, solver: FactorSolver, objective: Objective):
         super().__init__(problem, solver, objective)
+        self.is_compiled, self.inference, self.certifies = True, "none", "LP relaxation"
+        if solver.temperature > 0:
+            self.certifies = f"relaxed CRF (Gini entropy, temperature {solver.temperature:g})"
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
         solver.check_factors(self.factors)
         self.blocks = len(self.factors.owner)
@@ -354,17 +357,3 @@ class FactorRun(AnyRun):
     def is_soft_final(self) -> bool:
         """Whether the soft gap is that of the penalty asked for."""
         return bool(self.state.total[RHO] <= self.solver.rho)
-
-    @property
-    def is_compiled(self) -> bool:
-        return True
-
-    @property
-    def inference(self) -> str:
-        return "none"
-
-    @property
-    def certifies(self) -> str:
-        if self.solver.temperature > 0:
-            return f"relaxed CRF (Gini entropy, temperature {self.solver.temperature:g})"
-        return "LP relaxation"

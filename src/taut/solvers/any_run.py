@@ -39,6 +39,12 @@ class AnyRun(ABC):
         self.seed = objective.seed
         self.n = problem.n  # examples
         self.importance = np.asarray(problem.importance, np.float64)  # (n,)
+        self.is_compiled, self.formulation = problem.is_compiled, problem.formulation
+        self.inference, self.certifies = problem.inference, problem.certifies
+
+    @property
+    def lam(self) -> float:
+        return 1.0 / (self.C * self.n)
 
     @property
     def steps(self) -> int:
@@ -56,25 +62,6 @@ class AnyRun(ABC):
     @property
     def oracle_calls(self) -> int:
         return int(self.state.count[ORACLE_CALLS])
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.problem.is_compiled
-
-    @property
-    def inference(self) -> str:
-        """The method of the oracle, where there is a choice; "none" without one."""
-        return self.problem.inference
-
-    @property
-    def certifies(self) -> str:
-        """Which relaxation the certificate is about; "" if none."""
-        return self.problem.certifies
-
-    @property
-    def formulation(self) -> str:
-        """What is rescaled by the loss."""
-        return self.problem.formulation
 
     @property
     def bounds_last(self) -> bool:
@@ -194,6 +181,20 @@ class AnyRun(ABC):
     def final_state(self) -> Any:
         """What a solution keeps, for warm starts."""
         return self.state
+
+    # --- values of primal and dual, where a run has weights w and the v of a dual point ---
+
+    def norm(self, w: np.ndarray) -> float:
+        """|w|^2 / 2 + l1 |w|_1."""
+        return 0.5 * float(w @ w) + (self.l1 * float(np.abs(w).sum()) if self.l1 else 0.0)
+
+    def primal_value(self, w: np.ndarray, slack: np.ndarray) -> float:
+        """The objective where these are the oracle's values."""
+        return self.lam * self.norm(w) + float(self.importance @ self.penalty.cost(slack)) / self.n
+
+    def dual_value(self, v: np.ndarray, w: np.ndarray, loss: float) -> float:
+        """``loss`` is sum_i s_i (ell_i - h*(A_i)), ``w`` what the bounds leave of v."""
+        return loss / self.n - self.lam * (float(v @ w) - self.norm(w))
 
     # --- checkpoints ---
 

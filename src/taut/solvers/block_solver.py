@@ -22,8 +22,8 @@ from taut.solvers.block_state import (
     State,
     rebuild_weights,
 )
-from taut.solvers.bounds import endless_if_none, placed, problem_bounds
-from taut.solvers.certificate import Certificate, Point, certify
+from taut.solvers.bounds import placed, problem_bounds
+from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import parsed
 from taut.solvers.corners import Corners, new_scratch, no_corners
 from taut.solvers.oracle_run import OracleRun
@@ -78,9 +78,7 @@ class BlockRun(OracleRun):
         super().__init__(problem, solver, objective)
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
-        lower, upper = problem_bounds(problem, objective.bounds)
-        if self.l1:
-            lower, upper = endless_if_none((lower, upper), problem.dim)
+        lower, upper = problem_bounds(problem, objective.bounds, self.l1)
         self.state = State(
             w=placed(v, lower, upper),
             v=v,
@@ -182,10 +180,6 @@ class BlockRun(OracleRun):
         check_follows(arrays["v"], self.state.v, "weights and dual point")
         self.check_losses(arrays["ell"])
 
-    def primal_of(self, w: np.ndarray) -> float:
-        point = Point(w, w, 0.0, self.state.mu)
-        return certify(self.oracle, self.importance, point, self.C, self.l1).primal
-
     # --- measuring ----------------------------------------------------------------------------
 
     def look(self) -> Certificate:
@@ -197,8 +191,17 @@ class BlockRun(OracleRun):
     def _certificate(self) -> Certificate:
         state = self.state
         point = Point(state.w, state.v, float(self.importance @ state.ell), state.mu)
-        state.count[ORACLE_CALLS] += self.n
-        return certify(self.oracle, self.importance, point, self.C, self.l1)
+        return self._certificate_of(point, self.oracle)
+
+    def _certificate_of(self, point: Point, oracle: OraclePass) -> Certificate:
+        """One oracle call per example."""
+        oracle.run(point.w, point.mu)
+        self.state.count[ORACLE_CALLS] += self.n
+        return Certificate(
+            self.primal_value(point.w, oracle.best),
+            self.dual_value(point.v, point.w, point.loss),
+            self.importance * (oracle.best - oracle.mean) / self.n,
+        )
 
     def certify(self) -> Certificate:
         """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
@@ -236,10 +239,7 @@ class BlockRun(OracleRun):
     def certified_average(self) -> tuple[Point, Certificate] | None:
         """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
         point = self.average_point()
-        if point is None:
-            return None
-        self.state.count[ORACLE_CALLS] += self.n
-        return point, certify(self.new_oracle(), self.importance, point, self.C, self.l1)
+        return None if point is None else (point, self._certificate_of(point, self.new_oracle()))
 
 
 @compiled

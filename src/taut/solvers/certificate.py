@@ -127,17 +127,3 @@ class OraclePass:
         in_mode(ask_oracle, self.problem)(
             self.problem, w, mu, self.works[thread], self.ys[thread], which, self.answers
         )
-
-
-def certify(
-    oracle: OraclePass, importance: np.ndarray, point: Point, C: float, l1: float = 0.0
-) -> Certificate:
-    """The certificate of a point; one oracle call per block."""
-    oracle.run(point.w, point.mu)
-    n = len(importance)
-    lam = 1.0 / (C * n)
-    w, v = point.w, point.v
-    norm = 0.5 * (w @ w) + (l1 * np.abs(w).sum() if l1 else 0.0)
-    primal = lam * norm + float(importance @ oracle.best) / n
-    dual = point.loss / n - lam * (v @ w - norm)
-    return Certificate(primal, dual, importance * (oracle.best - oracle.mean) / n)

@@ -57,6 +57,12 @@ class OracleRun(AnyRun):
         self.state.count[ORACLE_CALLS] += self.n
         self.oracle_is_fresh = True
 
+    def primal_of(self, w: np.ndarray) -> float:
+        """By an oracle of its own: a run needs the answers that it has."""
+        asked = self.new_oracle()
+        asked.run(w, self.dual)
+        return self.primal_value(w, asked.best)
+
     # --- checkpoints --------------------------------------------------------------------------
 
     @property

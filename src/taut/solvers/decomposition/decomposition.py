@@ -11,7 +11,7 @@ import numpy as np
 
 from taut.solvers.any_run import Objective
 from taut.solvers.block_state import State
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.corners import Corners, are_sound
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
@@ -136,7 +136,7 @@ class DecompositionRun(OracleRun):
         if not self.is_cone:
             points.add_origins(np.arange(points.n_blocks))
         return DecompositionState(
-            w=np.clip(v, lower, upper) if lower.size else v,
+            w=placed(v, lower, upper),
             v=v,
             lower=lower,
             upper=upper,
@@ -261,9 +261,7 @@ class DecompositionRun(OracleRun):
         self.clip()
 
     def clip(self) -> None:
-        state = self.state
-        if state.lower.size:
-            state.w[:] = np.clip(state.v, state.lower, state.upper)
+        self.state.w[:] = placed(self.state.v, self.state.lower, self.state.upper)
 
     # --- measuring ----------------------------------------------------------------------------
 
@@ -273,23 +271,13 @@ class DecompositionRun(OracleRun):
         if self.at_a_time < self.n:
             self.rebuild()
         self.ask_all()
-        w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
-        dual = (points.total_loss() - self._mass_cost().sum()) / self.n
-        dual -= lam * (v @ w - 0.5 * (w @ w))
         state.gaps[:] = self.block_gaps()
         self.wanted = self.improvable()
-        return Certificate(self._primal(w), dual, state.gaps / self.n)
-
-    def primal_of(self, w: np.ndarray) -> float:
-        """The objective at other weights; one oracle call per example."""
-        self.oracle.run(w, self.truth)
-        self.oracle_is_fresh = False
-        return self._primal(w)
-
-    def _primal(self, w: np.ndarray) -> float:
-        slack = np.maximum(self.oracle.best, 0.0)
-        penalties = float(self.importance @ self.penalty.cost(slack))
-        return 0.5 / (self.C * self.n) * float(w @ w) + penalties / self.n
+        return Certificate(
+            self.primal_value(state.w, np.maximum(self.oracle.best, 0.0)),
+            self.dual_value(state.v, state.w, points.total_loss() - self._mass_cost().sum()),
+            state.gaps / self.n,
+        )
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)

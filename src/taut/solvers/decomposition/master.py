@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Matrix, Vector, by_reference, compiled
-from taut.solvers.decomposition.newton import Newton, local_newton, new_newton, newton_step
+from taut._compile import compiled
+from taut.solvers.decomposition.newton import new_newton, newton_steps
 from taut.solvers.decomposition.quadratic import (
     APEX,
+    Quadratic,
     add_multiple,
     gap_of,
-    local_quadratic,
     new_quadratic,
     times_hessian,
 )
@@ -35,23 +35,6 @@ from taut.solvers.decomposition.quadratic import (
 FADING = 0.1
 MOST_SWEEPS = 10
 MOST_ROUNDS = 200
-
-
-@by_reference
-class Scratch(NamedTuple):
-    """Memory of a solve."""
-
-    gradient: Vector  # (m,)
-    product: Vector  # (m,)
-    mass: Vector  # (n_blocks,)
-    # The points in use, as a problem of their own.
-    of: Integers  # (m,) which they are
-    weights: Vector  # (m,)
-    gram: Matrix  # (m, m)
-    block: Integers  # (m,)
-    start: Integers  # (n_blocks + 1,)
-    member: Integers  # (m,)
-    newton: Newton
 
 
 class MasterResult(NamedTuple):
@@ -79,38 +62,10 @@ def solve_master(
     array([0.33333333, 0.33333333, 0.33333333])
     """
     quadratic = new_quadratic(gram, linear, blocks, mass_cost)
-    scratch = new_scratch(len(linear), len(quadratic.start) - 1)
-    gap, iterations = maximise(quadratic, weights, scratch, tol)
-    return MasterResult(weights, gap, iterations)
-
-
-def new_scratch(m: int, n_blocks: int) -> Scratch:
-    return Scratch(
-        gradient=np.zeros(m),
-        product=np.zeros(m),
-        mass=np.zeros(n_blocks),
-        of=np.zeros(m, np.int64),
-        weights=np.zeros(m),
-        gram=np.empty((m, m)),  # few rows of it are ever touched
-        block=np.zeros(m, np.int64),
-        start=np.zeros(n_blocks + 1, np.int64),
-        member=np.arange(m),
-        newton=new_newton(m, n_blocks),
-    )
-
-
-@compiled
-def maximise(quadratic, q, scratch, tol):
-    """(gap, number of Newton steps); see ``solve_master``."""
-    steps = 0
-    least, stalled = np.inf, 0
+    gradient, mass = np.zeros(len(linear)), np.zeros(len(quadratic.start) - 1)
+    iterations, least, stalled = 0, np.inf, 0
     for _ in range(MOST_ROUNDS):
-        if quadratic.mass_cost.size == 0:
-            normalise(quadratic, q)
-        times_hessian(quadratic, q, scratch.mass, scratch.product)
-        for k in range(q.size):
-            scratch.gradient[k] = quadratic.linear[k] - scratch.product[k]
-        gap, size = gap_of(quadratic, q, scratch.gradient)
+        gap, size = begin_round(quadratic, weights, mass, gradient)
         if gap <= tol * size:
             break
         # Below this, rounding of the gradient decides; a few rounds may still lower it.
@@ -118,9 +73,33 @@ def maximise(quadratic, q, scratch, tol):
         least = min(least, gap)
         if stalled >= 3 and gap <= 1e-12 * size:
             break
-        pair_sweeps(quadratic, q, scratch.gradient)
-        steps += solve_points_in_use(quadratic, q, scratch)
-    return gap, steps
+        pair_sweeps(quadratic, weights, gradient)
+        iterations += solve_points_in_use(quadratic, weights, gradient)
+    return MasterResult(weights, gap, iterations)
+
+
+def solve_points_in_use(quadratic: Quadratic, q: np.ndarray, gradient: np.ndarray) -> int:
+    """Newton steps on a problem of these points only; returns how many were taken."""
+    used = quadratic.member[q[quadratic.member] > 0.0]  # block by block
+    mass_cost = quadratic.mass_cost if quadratic.mass_cost.size else None
+    part = new_quadratic(
+        quadratic.gram[np.ix_(used, used)], quadratic.linear[used], quadratic.block[used], mass_cost
+    )
+    weights = q[used]
+    steps = newton_steps(part, weights, new_newton(gradient[used], len(part.start) - 1))
+    q[used] = weights
+    return int(steps)
+
+
+@compiled
+def begin_round(quadratic, q, mass, gradient):
+    """The gradient afresh; the gap, and the size of the terms that it is the difference of."""
+    if quadratic.mass_cost.size == 0:
+        normalise(quadratic, q)
+    times_hessian(quadratic, q, mass, gradient)
+    for k in range(q.size):
+        gradient[k] = quadratic.linear[k] - gradient[k]
+    return gap_of(quadratic, q, gradient)
 
 
 @compiled
@@ -132,9 +111,6 @@ def normalise(quadratic, q):
             mass += q[quadratic.member[at]]
         for at in range(quadratic.start[b], quadratic.start[b + 1]):
             q[quadratic.member[at]] /= mass
-
-
-# --- pair steps ------------------------------------------------------------------------------
 
 
 @compiled
@@ -190,53 +166,3 @@ def pair_step(quadratic, q, gradient, b):
         for at in range(quadratic.start[b], quadratic.start[b + 1]):
             gradient[quadratic.member[at]] -= quadratic.mass_cost[b] * more
     return step * (high - low) - 0.5 * curvature * step * step
-
-
-# --- Newton steps ----------------------------------------------------------------------------
-
-
-@compiled
-def solve_points_in_use(quadratic, q, scratch):
-    """Newton steps on a problem of these points only; returns how many were taken."""
-    used = list_used(quadratic, q, scratch)
-    newton, weights = scratch.newton, scratch.weights[:used]
-    inside = local_quadratic(
-        scratch.gram, scratch.weights[:used], scratch.block[:used], scratch.start, scratch.member,
-        quadratic.mass_cost,
-    )  # fmt: skip
-    part = local_newton(
-        newton.gradient[:used], newton.direction[:used], newton.product[:used], newton.mass,
-        newton.step, newton.base, newton.free, newton.listed, newton.listed_base, newton.rows,
-        newton.factor, newton.x,
-    )  # fmt: skip
-    newton.rows[0] = 0
-    steps = 0
-    for _ in range(used + 1):
-        steps += 1
-        if newton_step(inside, weights, part):
-            break
-    for r in range(used):
-        q[scratch.of[r]] = weights[r]
-    return steps
-
-
-@compiled
-def list_used(quadratic, q, scratch):
-    """Copy what concerns the points with positive weight, block by block; returns their number."""
-    of, used = scratch.of, 0
-    for b in range(quadratic.start.size - 1):
-        scratch.start[b] = used
-        for at in range(quadratic.start[b], quadratic.start[b + 1]):
-            k = quadratic.member[at]
-            if q[k] > 0.0:
-                of[used] = k
-                scratch.block[used] = b
-                scratch.weights[used] = q[k]
-                scratch.newton.gradient[used] = scratch.gradient[k]
-                used += 1
-    scratch.start[quadratic.start.size - 1] = used
-    for r in range(used):
-        row, full = scratch.gram[r], quadratic.gram[of[r]]
-        for c in range(used):
-            row[c] = full[of[c]]
-    return used

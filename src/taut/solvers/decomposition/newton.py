@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Matrix, Vector, by_reference, compiled, local
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled
 from taut.solvers.decomposition.quadratic import APEX, add_multiple, inner, times_hessian
 
 # A direction whose pivot is this small a part of its squared length depends on those before.
@@ -23,7 +23,7 @@ SMALLEST = 1e-200  # step of a block: one divides by it
 
 @by_reference
 class Newton(NamedTuple):
-    """Memory for up to m points."""
+    """The gradient at m points, and memory."""
 
     gradient: Vector  # (m,)
     direction: Vector  # (m,) of the weights
@@ -39,12 +39,10 @@ class Newton(NamedTuple):
     x: Vector  # (m,) along the free directions
 
 
-local_newton = local(Newton)
-
-
-def new_newton(m: int, n_blocks: int) -> Newton:
+def new_newton(gradient: np.ndarray, n_blocks: int) -> Newton:
+    m = len(gradient)
     return Newton(
-        gradient=np.zeros(m),
+        gradient=gradient,
         direction=np.zeros(m),
         product=np.zeros(m),
         mass=np.zeros(n_blocks),
@@ -57,6 +55,15 @@ def new_newton(m: int, n_blocks: int) -> Newton:
         factor=np.empty((m, m)),  # few rows of it are ever touched
         x=np.zeros(m),
     )
+
+
+@compiled
+def newton_steps(quadratic, q, newton):
+    """Steps until the points are solved; returns how many."""
+    steps = 1
+    while not newton_step(quadratic, q, newton) and steps <= q.size:
+        steps += 1
+    return steps
 
 
 @compiled

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Matrix, Vector, by_reference, compiled, local
+from taut._compile import Integers, Matrix, Vector, by_reference, compiled
 
 APEX = -1  # the point of a cone that is zero
 
@@ -19,9 +19,6 @@ class Quadratic(NamedTuple):
     start: Integers  # (n_blocks + 1,) where a block's points begin in ``member``
     member: Integers  # (m,)
     mass_cost: Vector  # (n_blocks,), or empty: simplexes
-
-
-local_quadratic = local(Quadratic)
 
 
 def new_quadratic(
