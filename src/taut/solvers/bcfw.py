@@ -222,7 +222,9 @@ class BCFWRun(BlockRun):
     def put(self, arrays: dict[str, np.ndarray]) -> None:
         solver = self.solver
         if solver.keeps_corners:
-            corners = saved_corners(self.state.corners, arrays, self.lengths, self.problem.n_states)
+            corners = saved_corners(
+                "corners.", "active sets", arrays, self.lengths, self.problem.n_states
+            )
             # Momentum starts from the weights before.
             weights = [corners.alpha] * solver.keeps_alpha + [corners.before] * solver.keeps_gram
             if (corners.gram.size > 0) != solver.keeps_gram or not all(

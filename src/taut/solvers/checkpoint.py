@@ -23,7 +23,7 @@ import numpy as np
 from taut.files.atomic import atomic_write
 from taut.solvers.best import ROUNDING, Best
 from taut.solvers.certificate import Certificate
-from taut.solvers.seeds import known_seed
+from taut.solvers.sampling import known_seed
 from taut.solvers.solution import Row
 from taut.solvers.state_arrays import check_arrays
 
