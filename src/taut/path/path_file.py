@@ -13,8 +13,7 @@ import numpy as np
 
 from taut.path.pieces import TABLE, Breakpoint
 from taut.path.walk import Solved, Walk
-from taut.solvers.checkpoint import CheckpointFile
-from taut.solvers.state_arrays import check_arrays
+from taut.solvers.checkpoint import CheckpointFile, check_arrays
 
 FORMAT = "taut path 3"
 # What a walk is about to do, as plain numbers.

@@ -12,7 +12,6 @@ from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import put_sampler
 from taut.solvers.solution import Solution, Status
-from taut.solvers.state_arrays import flattened
 
 
 class Objective(NamedTuple):
@@ -239,3 +238,24 @@ class AnyRun(ABC):
     @abstractmethod
     def primal_of(self, w: np.ndarray) -> float:
         """The objective at other weights."""
+
+
+def flattened(state: Any, left_out: frozenset[str], prefix: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a state by name, without those that are scratch or follow from the rest."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in zip(state._fields, state, strict=True):
+        if prefix == "" and name in left_out:
+            continue
+        if isinstance(value, tuple):
+            arrays |= flattened(value, left_out, f"{name}.")
+        else:
+            arrays[prefix + name] = value
+    return arrays
+
+
+def check_follows(stored: np.ndarray, computed: np.ndarray, what: str) -> None:
+    """Stored numbers are those that follow from the rest, but for rounding, which is kept."""
+    rounding = 1e-9 * (1.0 + np.abs(stored).max(initial=0.0))
+    close = np.allclose(stored, computed, rtol=1e-6, atol=rounding)
+    if not (close and np.all(np.isfinite(computed))):
+        raise ValueError(f"{what} do not belong together")

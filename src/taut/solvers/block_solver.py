@@ -11,7 +11,7 @@ import numpy as np
 from taut._compile import Problem, compiled, in_mode
 from taut.arrays.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.any_run import Objective
+from taut.solvers.any_run import Objective, check_follows
 from taut.solvers.block_state import (
     AVERAGED,
     GLOBAL_GAP,
@@ -25,12 +25,11 @@ from taut.solvers.block_state import (
 from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import parsed
-from taut.solvers.corners import Corners, new_scratch, no_corners
+from taut.solvers.corners import Corners, new_scratch, no_corners, shrink
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 
 
 class BlockSolver(Solver):
@@ -133,6 +132,7 @@ class BlockRun(OracleRun):
     def _shrink(self, share: float, n_blocks: int) -> None:
         if share < 1.0:
             in_mode(shrink_toward_truth, self.problem)(self.problem, self.state, share, n_blocks)
+            shrink(self.state.corners, share, n_blocks)
 
     def change_C(self, C: float, shrink: float) -> None:
         """Go on at another C, from this multiple of the dual point (the truth takes the rest).
@@ -190,12 +190,12 @@ class BlockRun(OracleRun):
 
     def _certificate(self) -> Certificate:
         state = self.state
-        point = Point(state.w, state.v, float(self.importance @ state.ell), state.mu)
+        point = Point(state.w, state.v, float(self.importance @ state.ell))
         return self._certificate_of(point, self.oracle)
 
     def _certificate_of(self, point: Point, oracle: OraclePass) -> Certificate:
         """One oracle call per example."""
-        oracle.run(point.w, point.mu)
+        oracle.run(point.w, self.dual)
         self.state.count[ORACLE_CALLS] += self.n
         return Certificate(
             self.primal_value(point.w, oracle.best),
@@ -234,7 +234,7 @@ class BlockRun(OracleRun):
         v = state.average * -factor
         v += state.v  # in place: these are large
         loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
-        return Point(placed(v, state.lower, state.upper, self.l1), v, loss, state.mu)
+        return Point(placed(v, state.lower, state.upper, self.l1), v, loss)
 
     def certified_average(self) -> tuple[Point, Certificate] | None:
         """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
@@ -245,18 +245,9 @@ class BlockRun(OracleRun):
 @compiled
 def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
     """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
-    corners = state.corners
     for i in range(n_blocks):
         true_label(problem, i, state.y)
         begin_change(problem, i, state.mu, -1.0, state.work)
         add_corner(problem, i, state.y, 1.0, state.work)
         advance(problem, i, state.mu, 1.0 - rho, state.work)
         state.ell[i] *= rho
-        if corners.head.size > 0:
-            slot = corners.head[i]
-            while slot >= 0:
-                corners.alpha[slot] *= rho
-                if corners.rank[slot] == 0:  # the truth
-                    corners.alpha[slot] += 1.0 - rho
-                corners.before[slot] = corners.alpha[slot]
-                slot = corners.following[slot]

@@ -34,7 +34,6 @@ class Point(NamedTuple):
     w: np.ndarray
     v: np.ndarray
     loss: float  # sum_i s_i ell_i
-    mu: Any
 
 
 NO_GAPS = np.zeros(0)

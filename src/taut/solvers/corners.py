@@ -126,6 +126,15 @@ def walk(corners: Corners) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         block, slot = block[slot != -1], slot[slot != -1]
 
 
+def shrink(corners: Corners, rho: float, n_blocks: int) -> None:
+    """alpha_i *= rho of the first ``n_blocks`` blocks; the truth takes the rest."""
+    for slot, block in walk(corners):
+        slot = slot[block < n_blocks]
+        corners.alpha[slot] *= rho
+        corners.alpha[slot[corners.rank[slot] == 0]] += 1.0 - rho
+        corners.before[slot] = corners.alpha[slot]
+
+
 def hold_labels(problem: Any, corners: Corners) -> None:
     """Of a Python model, whose labels are forgotten when nobody holds them: these have one more."""
     for slots, blocks in walk(corners):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from taut.problem.capability import Capability
-from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.any_run import AnyRun, Objective, check_follows
 from taut.solvers.block_state import ORACLE_CALLS, STEPS
 from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate
@@ -30,7 +30,6 @@ from taut.solvers.expectations import Expectations
 from taut.solvers.quasi_newton import QuasiNewton
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 
 SEARCH = "search."  # prefix of the minimiser's arrays in a checkpoint
 
@@ -54,10 +53,6 @@ class LBFGS(Solver):
     def __post_init__(self) -> None:
         if not is_count(self.memory):
             raise ValueError(f"memory={self.memory!r}; a whole number of steps, at least 1")
-
-    @property
-    def check_every(self) -> int:
-        return 1
 
     def describe(self) -> str:
         return f"L-BFGS (memory {self.memory})"

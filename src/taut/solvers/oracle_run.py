@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from taut._compile import in_mode
-from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.any_run import AnyRun, Objective, check_follows
 from taut.solvers.block_state import ORACLE_CALLS
 from taut.solvers.certificate import OraclePass, block_averages, lengths_of
-from taut.solvers.state_arrays import check_follows
 
 
 class OracleRun(AnyRun):

@@ -54,7 +54,8 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.arrays.accumulator import dense_accumulator
-from taut.solvers.any_run import Objective
+from taut.solvers.any_run import Objective, check_follows
+from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
 from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
@@ -64,7 +65,6 @@ from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order, new_sampler
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 from taut.solvers.subgradient_steps import (
     AVERAGED,
     LOWER,
@@ -78,7 +78,6 @@ from taut.solvers.subgradient_steps import (
     pegasos_scale,
     pegasos_steps,
     polyak_step,
-    shrink_toward_truth,
 )
 
 NOTHING = np.zeros(0)
@@ -234,8 +233,8 @@ class SubgradientRun(OracleRun):
         if state.mass.size:
             state.mass[:n_before] = before.mass
         if share < 1.0:
-            shrink = in_mode(shrink_toward_truth, problem)
-            shrink(problem, state, share, n_before)
+            in_mode(shrink_toward_truth, problem)(problem, state, share, n_before)
+            state.mass[:n_before] *= share
         self.rebuild()
         if not self.solver.is_polyak:
             self._take_visits(earlier, share)
@@ -352,7 +351,7 @@ class SubgradientRun(OracleRun):
         if not self.solver.is_polyak:
             point = point._replace(w=state.average.copy())
         oracle = self.new_oracle()
-        oracle.run(point.w, point.mu)
+        oracle.run(point.w, self.dual)
         state.count[ORACLE_CALLS] += self.n
         return point, self._certificate(point.w, dual, oracle)
 
@@ -384,7 +383,7 @@ class SubgradientRun(OracleRun):
     def _valued(self, v: np.ndarray, loss: float, mass: np.ndarray) -> tuple[Point, float]:
         w = placed(v, self.state.lower, self.state.upper)
         cost = float(self.importance @ self.penalty.conjugate(mass)) if mass.size else 0.0
-        return Point(w, v, loss, self.state.mu), self.dual_value(v, w, loss - cost)
+        return Point(w, v, loss), self.dual_value(v, w, loss - cost)
 
     def _loss(self) -> float:
         return float(self.importance @ self.state.ell)

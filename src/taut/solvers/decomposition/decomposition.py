@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taut.solvers.any_run import Objective
+from taut.solvers.any_run import Objective, check_follows, flattened
 from taut.solvers.block_state import State
 from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
@@ -25,7 +25,6 @@ from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows, flattened
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
@@ -56,11 +55,6 @@ class Decomposition(Solver):
     @abstractmethod
     def is_product(self) -> bool:
         """Whether every example has a simplex of its own."""
-
-    @property
-    def check_every(self) -> int:
-        """Passes between certificates; where the master is about all examples, each has one."""
-        return 1
 
     @abstractmethod
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
