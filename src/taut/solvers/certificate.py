@@ -10,6 +10,7 @@ Blocks are divided among threads; each writes to its own places and the sums are
 in a fixed order, so the number of threads never changes a bit.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -93,6 +94,15 @@ def lengths_of(problem: Any) -> np.ndarray:
     return np.array([length(problem, i) for i in range(problem.n)], np.int64)
 
 
+def on_threads(count: int, part: Callable[[int], None]) -> None:
+    """Call ``part`` with the number of each thread, on that thread."""
+    if count == 1:
+        part(0)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(part, range(count)))
+
+
 class OraclePass:
     """One exact oracle call for every block, on all cores; owns its threads' scratch memory."""
 
@@ -115,11 +125,7 @@ class OraclePass:
         def part(k: int) -> None:
             self.ask(w, mu, self.parts[k][:0] if nothing else self.parts[k], k)
 
-        if len(self.works) == 1:
-            part(0)
-        else:
-            with ThreadPoolExecutor(len(self.works)) as pool:
-                list(pool.map(part, range(len(self.works))))
+        on_threads(len(self.works), part)
 
     def ask(self, w: np.ndarray, mu: Any, which: np.ndarray, thread: int = 0) -> None:
         """Call the oracle for these blocks."""
