@@ -11,7 +11,7 @@ import numpy as np
 from taut._compile import Problem, compiled, in_mode
 from taut.arrays.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.any_run import Objective, check_follows
+from taut.solvers.any_run import Objective
 from taut.solvers.block_state import (
     AVERAGED,
     GLOBAL_GAP,
@@ -175,11 +175,6 @@ class BlockRun(OracleRun):
         if state.lower.size:
             state.w[:] = placed(state.v, state.lower, state.upper, self.l1)
 
-    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
-        self.rebuild()
-        check_follows(arrays["v"], self.state.v, "weights and dual point")
-        self.check_losses(arrays["ell"])
-
     # --- measuring ----------------------------------------------------------------------------
 
     def look(self) -> Certificate:
@@ -215,15 +210,6 @@ class BlockRun(OracleRun):
     def store_gaps(self, certificate: Certificate) -> None:
         set_all_gaps(self.state.sampler.tree, certificate.block_gaps)
         self.state.total[GLOBAL_GAP] = certificate.gap
-
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
-        if not cold or np.any(self.state.w) or self.keeps_answers:
-            return self.certify()
-        gaps = self.importance * worst / self.n
-        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
-        self.store_gaps(certificate)
-        return certificate
 
     def average_point(self) -> Point | None:
         """The weighted average of the iterates, with the average of their dual points' losses."""

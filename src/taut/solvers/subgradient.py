@@ -54,7 +54,7 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.arrays.accumulator import dense_accumulator
-from taut.solvers.any_run import Objective, check_follows
+from taut.solvers.any_run import Objective
 from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
 from taut.solvers.bounds import placed, problem_bounds
@@ -330,12 +330,6 @@ class SubgradientRun(OracleRun):
             raise ValueError("a mass is negative")
         super().put(arrays)
 
-    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
-        if self.solver.is_polyak:
-            self.rebuild()
-            check_follows(arrays["v"], self.state.v, "weights and dual point")
-        self.check_losses(arrays["ell"])
-
     # --- measuring ----------------------------------------------------------------------------
 
     def certify(self) -> Certificate:
@@ -394,10 +388,3 @@ class SubgradientRun(OracleRun):
 
     def _boxless(self) -> Any:
         return self.state._replace(lower=NOTHING, upper=NOTHING)
-
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        """At w = 0 the slacks are the worst losses, and Pegasos needs nothing else."""
-        if not cold or np.any(self.state.w) or self.solver.is_polyak:
-            return self.certify()
-        gaps = self.importance * self.penalty.cost(worst) / self.n
-        return Certificate(float(gaps.sum()), 0.0, gaps)

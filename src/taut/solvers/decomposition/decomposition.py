@@ -261,9 +261,6 @@ class DecompositionRun(OracleRun):
             self.wanted = self.improvable()
         return self.worst
 
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        return self.certify()
-
     @property
     def is_finished(self) -> bool:
         """Nothing to add, and what is there is weighed as well as possible."""
