@@ -81,12 +81,17 @@ def solve_master(
 def solve_points_in_use(quadratic: Quadratic, q: np.ndarray, gradient: np.ndarray) -> int:
     """Newton steps on a problem of these points only; returns how many were taken."""
     used = quadratic.member[q[quadratic.member] > 0.0]  # block by block
-    mass_cost = quadratic.mass_cost if quadratic.mass_cost.size else None
-    part = new_quadratic(
-        quadratic.gram[np.ix_(used, used)], quadratic.linear[used], quadratic.block[used], mass_cost
+    blocks, n_blocks = quadratic.block[used], len(quadratic.start) - 1
+    part = Quadratic(
+        gram=quadratic.gram[used[:, None], used],
+        linear=quadratic.linear[used],
+        block=blocks,
+        start=np.searchsorted(blocks, np.arange(n_blocks + 1)),
+        member=np.arange(len(used)),
+        mass_cost=quadratic.mass_cost,
     )
     weights = q[used]
-    steps = newton_steps(part, weights, new_newton(gradient[used], len(part.start) - 1))
+    steps = newton_steps(part, weights, new_newton(gradient[used], n_blocks))
     q[used] = weights
     return int(steps)
 
