@@ -33,7 +33,7 @@ from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.files.atomic import check_writable
 from taut.solvers import Solution, Status, solve
-from taut.solvers.seeds import drawn_seed
+from taut.solvers.sampling import drawn_seed
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.template import Template, read_template

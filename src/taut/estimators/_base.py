@@ -18,8 +18,8 @@ from taut.prepared import Prepared
 from taut.problem.python_problem import PythonProblem
 from taut.solvers import Solution
 from taut.solvers.checks import is_number
+from taut.solvers.sampling import drawn_seed, seed_of
 from taut.solvers.sdca import SDCA
-from taut.solvers.seeds import drawn_seed, seed_of
 from taut.solvers.solution import UNFINISHED
 from taut.spelling import in_python
 from taut.structures.slack_rescaled import slack_rescaled

@@ -13,10 +13,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from taut.estimators._search_files import Folds, SearchFiles, of_fold
 from taut.path.result import RegularizationPath
 from taut.path.task import PathOptions, Task
-from taut.solvers.interrupt import deferred_interrupt
 from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.progress import Progress
-from taut.solvers.watch import Watch
+from taut.solvers.watch import Watch, deferred_interrupt
 from taut.text import Columns
 
 # Where the training loss is small, weights within eps of the objective at w = 0 could be any: the

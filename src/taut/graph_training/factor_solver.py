@@ -31,14 +31,13 @@ from taut.graph_training.multipliers import (
 from taut.graph_training.steps import Step, drawn_steps, example_steps
 from taut.graph_training.warm_start import take_marginals
 from taut.problem.capability import Capability
-from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.any_run import AnyRun, Objective, check_follows
 from taut.solvers.bounds import problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checks import parsed
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 from taut.structures.graphs.factors import Factors, factors_of
 
 # What rho is multiplied by after a pass of annealing: 100 becomes 1 in 21 passes.
@@ -171,6 +170,9 @@ class FactorRun(AnyRun):
 
     def __init__(self, problem: Any, solver: FactorSolver, objective: Objective):
         super().__init__(problem, solver, objective)
+        self.is_compiled, self.inference, self.certifies = True, "none", "LP relaxation"
+        if solver.temperature > 0:
+            self.certifies = f"relaxed CRF (Gini entropy, temperature {solver.temperature:g})"
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
         solver.check_factors(self.factors)
         self.blocks = len(self.factors.owner)
@@ -354,17 +356,3 @@ class FactorRun(AnyRun):
     def is_soft_final(self) -> bool:
         """Whether the soft gap is that of the penalty asked for."""
         return bool(self.state.total[RHO] <= self.solver.rho)
-
-    @property
-    def is_compiled(self) -> bool:
-        return True
-
-    @property
-    def inference(self) -> str:
-        return "none"
-
-    @property
-    def certifies(self) -> str:
-        if self.solver.temperature > 0:
-            return f"relaxed CRF (Gini entropy, temperature {self.solver.temperature:g})"
-        return "LP relaxation"

@@ -12,7 +12,6 @@ from taut.solvers.certificate import Certificate, Point
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import put_sampler
 from taut.solvers.solution import Solution, Status
-from taut.solvers.state_arrays import flattened
 
 
 class Objective(NamedTuple):
@@ -39,6 +38,12 @@ class AnyRun(ABC):
         self.seed = objective.seed
         self.n = problem.n  # examples
         self.importance = np.asarray(problem.importance, np.float64)  # (n,)
+        self.is_compiled, self.formulation = problem.is_compiled, problem.formulation
+        self.inference, self.certifies = problem.inference, problem.certifies
+
+    @property
+    def lam(self) -> float:
+        return 1.0 / (self.C * self.n)
 
     @property
     def steps(self) -> int:
@@ -56,25 +61,6 @@ class AnyRun(ABC):
     @property
     def oracle_calls(self) -> int:
         return int(self.state.count[ORACLE_CALLS])
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.problem.is_compiled
-
-    @property
-    def inference(self) -> str:
-        """The method of the oracle, where there is a choice; "none" without one."""
-        return self.problem.inference
-
-    @property
-    def certifies(self) -> str:
-        """Which relaxation the certificate is about; "" if none."""
-        return self.problem.certifies
-
-    @property
-    def formulation(self) -> str:
-        """What is rescaled by the loss."""
-        return self.problem.formulation
 
     @property
     def bounds_last(self) -> bool:
@@ -195,6 +181,20 @@ class AnyRun(ABC):
         """What a solution keeps, for warm starts."""
         return self.state
 
+    # --- values of primal and dual, where a run has weights w and the v of a dual point ---
+
+    def norm(self, w: np.ndarray) -> float:
+        """|w|^2 / 2 + l1 |w|_1."""
+        return 0.5 * float(w @ w) + (self.l1 * float(np.abs(w).sum()) if self.l1 else 0.0)
+
+    def primal_value(self, w: np.ndarray, slack: np.ndarray) -> float:
+        """The objective where these are the oracle's values."""
+        return self.lam * self.norm(w) + float(self.importance @ self.penalty.cost(slack)) / self.n
+
+    def dual_value(self, v: np.ndarray, w: np.ndarray, loss: float) -> float:
+        """``loss`` is sum_i s_i (ell_i - h*(A_i)), ``w`` what the bounds leave of v."""
+        return loss / self.n - self.lam * (float(v @ w) - self.norm(w))
+
     # --- checkpoints ---
 
     @property
@@ -238,3 +238,24 @@ class AnyRun(ABC):
     @abstractmethod
     def primal_of(self, w: np.ndarray) -> float:
         """The objective at other weights."""
+
+
+def flattened(state: Any, left_out: frozenset[str], prefix: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a state by name, without those that are scratch or follow from the rest."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in zip(state._fields, state, strict=True):
+        if prefix == "" and name in left_out:
+            continue
+        if isinstance(value, tuple):
+            arrays |= flattened(value, left_out, f"{name}.")
+        else:
+            arrays[prefix + name] = value
+    return arrays
+
+
+def check_follows(stored: np.ndarray, computed: np.ndarray, what: str) -> None:
+    """Stored numbers are those that follow from the rest, but for rounding, which is kept."""
+    rounding = 1e-9 * (1.0 + np.abs(stored).max(initial=0.0))
+    close = np.allclose(stored, computed, rtol=1e-6, atol=rounding)
+    if not (close and np.all(np.isfinite(computed))):
+        raise ValueError(f"{what} do not belong together")

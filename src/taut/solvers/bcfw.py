@@ -185,7 +185,16 @@ class BCFWRun(BlockRun):
             steps = in_mode(corrective_steps, problem)
             steps(problem, state, self.C, self.n, solver.slots, n_blocks)
         else:
-            options = pass_options(solver, self.C, self.n)
+            options = Options(
+                C=self.C,
+                n=self.n,
+                direction=int(solver.direction),
+                keeps_corners=bool(solver.keeps_corners),
+                cache=bool(solver.cache),
+                cache_factor=float(solver.cache_factor),
+                cache_share=float(solver.cache_share),
+                cache_size=int(solver.slots),
+            )
             in_mode(bcfw_steps, problem)(problem, state, options, n_blocks)
 
     def _put_corners(self, corners: Corners) -> None:
@@ -222,7 +231,9 @@ class BCFWRun(BlockRun):
     def put(self, arrays: dict[str, np.ndarray]) -> None:
         solver = self.solver
         if solver.keeps_corners:
-            corners = saved_corners(self.state.corners, arrays, self.lengths, self.problem.n_states)
+            corners = saved_corners(
+                "corners.", "active sets", arrays, self.lengths, self.problem.n_states
+            )
             # Momentum starts from the weights before.
             weights = [corners.alpha] * solver.keeps_alpha + [corners.before] * solver.keeps_gram
             if (corners.gram.size > 0) != solver.keeps_gram or not all(
@@ -245,19 +256,6 @@ class Options(NamedTuple):
     cache_factor: float
     cache_share: float
     cache_size: int
-
-
-def pass_options(solver: BCFW, C: float, n: int) -> Options:
-    return Options(
-        C,
-        n,
-        int(solver.direction),
-        bool(solver.keeps_corners),
-        bool(solver.cache),
-        float(solver.cache_factor),
-        float(solver.cache_share),
-        int(solver.slots),
-    )
 
 
 @compiled

@@ -22,15 +22,14 @@ from taut.solvers.block_state import (
     State,
     rebuild_weights,
 )
-from taut.solvers.bounds import endless_if_none, placed, problem_bounds
-from taut.solvers.certificate import Certificate, Point, certify
+from taut.solvers.bounds import placed, problem_bounds
+from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import parsed
-from taut.solvers.corners import Corners, new_scratch, no_corners
+from taut.solvers.corners import Corners, new_scratch, no_corners, shrink
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 
 
 class BlockSolver(Solver):
@@ -78,9 +77,7 @@ class BlockRun(OracleRun):
         super().__init__(problem, solver, objective)
         v = np.zeros(problem.dim)
         delta = problem.new_delta()
-        lower, upper = problem_bounds(problem, objective.bounds)
-        if self.l1:
-            lower, upper = endless_if_none((lower, upper), problem.dim)
+        lower, upper = problem_bounds(problem, objective.bounds, self.l1)
         self.state = State(
             w=placed(v, lower, upper),
             v=v,
@@ -135,6 +132,7 @@ class BlockRun(OracleRun):
     def _shrink(self, share: float, n_blocks: int) -> None:
         if share < 1.0:
             in_mode(shrink_toward_truth, self.problem)(self.problem, self.state, share, n_blocks)
+            shrink(self.state.corners, share, n_blocks)
 
     def change_C(self, C: float, shrink: float) -> None:
         """Go on at another C, from this multiple of the dual point (the truth takes the rest).
@@ -177,15 +175,6 @@ class BlockRun(OracleRun):
         if state.lower.size:
             state.w[:] = placed(state.v, state.lower, state.upper, self.l1)
 
-    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
-        self.rebuild()
-        check_follows(arrays["v"], self.state.v, "weights and dual point")
-        self.check_losses(arrays["ell"])
-
-    def primal_of(self, w: np.ndarray) -> float:
-        point = Point(w, w, 0.0, self.state.mu)
-        return certify(self.oracle, self.importance, point, self.C, self.l1).primal
-
     # --- measuring ----------------------------------------------------------------------------
 
     def look(self) -> Certificate:
@@ -196,9 +185,18 @@ class BlockRun(OracleRun):
 
     def _certificate(self) -> Certificate:
         state = self.state
-        point = Point(state.w, state.v, float(self.importance @ state.ell), state.mu)
-        state.count[ORACLE_CALLS] += self.n
-        return certify(self.oracle, self.importance, point, self.C, self.l1)
+        point = Point(state.w, state.v, float(self.importance @ state.ell))
+        return self._certificate_of(point, self.oracle)
+
+    def _certificate_of(self, point: Point, oracle: OraclePass) -> Certificate:
+        """One oracle call per example."""
+        oracle.run(point.w, self.dual)
+        self.state.count[ORACLE_CALLS] += self.n
+        return Certificate(
+            self.primal_value(point.w, oracle.best),
+            self.dual_value(point.v, point.w, point.loss),
+            self.importance * (oracle.best - oracle.mean) / self.n,
+        )
 
     def certify(self) -> Certificate:
         """Exact certificate of the current iterate; refreshes the stored gaps if so asked."""
@@ -213,15 +211,6 @@ class BlockRun(OracleRun):
         set_all_gaps(self.state.sampler.tree, certificate.block_gaps)
         self.state.total[GLOBAL_GAP] = certificate.gap
 
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing."""
-        if not cold or np.any(self.state.w) or self.keeps_answers:
-            return self.certify()
-        gaps = self.importance * worst / self.n
-        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
-        self.store_gaps(certificate)
-        return certificate
-
     def average_point(self) -> Point | None:
         """The weighted average of the iterates, with the average of their dual points' losses."""
         state, k = self.state, float(self.state.count[AVERAGED])
@@ -231,32 +220,20 @@ class BlockRun(OracleRun):
         v = state.average * -factor
         v += state.v  # in place: these are large
         loss = float(self.importance @ state.ell) - factor * state.total[LOSS_AVERAGE]
-        return Point(placed(v, state.lower, state.upper, self.l1), v, loss, state.mu)
+        return Point(placed(v, state.lower, state.upper, self.l1), v, loss)
 
     def certified_average(self) -> tuple[Point, Certificate] | None:
         """With an oracle pass of its own: batch steps need the labellings of the iterate's."""
         point = self.average_point()
-        if point is None:
-            return None
-        self.state.count[ORACLE_CALLS] += self.n
-        return point, certify(self.new_oracle(), self.importance, point, self.C, self.l1)
+        return None if point is None else (point, self._certificate_of(point, self.new_oracle()))
 
 
 @compiled
 def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
     """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
-    corners = state.corners
     for i in range(n_blocks):
         true_label(problem, i, state.y)
         begin_change(problem, i, state.mu, -1.0, state.work)
         add_corner(problem, i, state.y, 1.0, state.work)
         advance(problem, i, state.mu, 1.0 - rho, state.work)
         state.ell[i] *= rho
-        if corners.head.size > 0:
-            slot = corners.head[i]
-            while slot >= 0:
-                corners.alpha[slot] *= rho
-                if corners.rank[slot] == 0:  # the truth
-                    corners.alpha[slot] += 1.0 - rho
-                corners.before[slot] = corners.alpha[slot]
-                slot = corners.following[slot]

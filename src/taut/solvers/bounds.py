@@ -7,8 +7,20 @@ import numpy as np
 Bounds = tuple[Any, Any]
 
 
-def problem_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
-    """The user's bounds together with those the structure cannot do without."""
+def problem_bounds(
+    problem: Any, bounds: Bounds | None, l1: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The user's bounds together with those the structure cannot do without.
+
+    With an l1 norm there always are some, if only endless ones: w is another array than v.
+    """
+    lower, upper = _both_bounds(problem, bounds)
+    if l1 and not lower.size:
+        return np.full(problem.dim, -np.inf), np.full(problem.dim, np.inf)
+    return lower, upper
+
+
+def _both_bounds(problem: Any, bounds: Bounds | None) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = checked_bounds(bounds, problem.dim, problem.held_at_zero())
     required = problem.required_bounds()
     if required is None:
@@ -32,11 +44,6 @@ def placed(v: np.ndarray, lower: np.ndarray, upper: np.ndarray, l1: float = 0.0)
     if l1:
         v = v - np.clip(v, -l1, l1)
     return np.clip(v, lower, upper) if lower.size else v
-
-
-def endless_if_none(box: tuple[np.ndarray, np.ndarray], dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds that forbid nothing, where weights are to be kept apart from v for another reason."""
-    return box if box[0].size else (np.full(dim, -np.inf), np.full(dim, np.inf))
 
 
 def checked_bounds(

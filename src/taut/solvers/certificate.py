@@ -10,6 +10,7 @@ Blocks are divided among threads; each writes to its own places and the sums are
 in a fixed order, so the number of threads never changes a bit.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -34,7 +35,6 @@ class Point(NamedTuple):
     w: np.ndarray
     v: np.ndarray
     loss: float  # sum_i s_i ell_i
-    mu: Any
 
 
 NO_GAPS = np.zeros(0)
@@ -94,6 +94,15 @@ def lengths_of(problem: Any) -> np.ndarray:
     return np.array([length(problem, i) for i in range(problem.n)], np.int64)
 
 
+def on_threads(count: int, part: Callable[[int], None]) -> None:
+    """Call ``part`` with the number of each thread, on that thread."""
+    if count == 1:
+        part(0)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(part, range(count)))
+
+
 class OraclePass:
     """One exact oracle call for every block, on all cores; owns its threads' scratch memory."""
 
@@ -116,28 +125,10 @@ class OraclePass:
         def part(k: int) -> None:
             self.ask(w, mu, self.parts[k][:0] if nothing else self.parts[k], k)
 
-        if len(self.works) == 1:
-            part(0)
-        else:
-            with ThreadPoolExecutor(len(self.works)) as pool:
-                list(pool.map(part, range(len(self.works))))
+        on_threads(len(self.works), part)
 
     def ask(self, w: np.ndarray, mu: Any, which: np.ndarray, thread: int = 0) -> None:
         """Call the oracle for these blocks."""
         in_mode(ask_oracle, self.problem)(
             self.problem, w, mu, self.works[thread], self.ys[thread], which, self.answers
         )
-
-
-def certify(
-    oracle: OraclePass, importance: np.ndarray, point: Point, C: float, l1: float = 0.0
-) -> Certificate:
-    """The certificate of a point; one oracle call per block."""
-    oracle.run(point.w, point.mu)
-    n = len(importance)
-    lam = 1.0 / (C * n)
-    w, v = point.w, point.v
-    norm = 0.5 * (w @ w) + (l1 * np.abs(w).sum() if l1 else 0.0)
-    primal = lam * norm + float(importance @ oracle.best) / n
-    dual = point.loss / n - lam * (v @ w - norm)
-    return Certificate(primal, dual, importance * (oracle.best - oracle.mean) / n)

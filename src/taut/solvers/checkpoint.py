@@ -23,12 +23,13 @@ import numpy as np
 from taut.files.atomic import atomic_write
 from taut.solvers.best import ROUNDING, Best
 from taut.solvers.certificate import Certificate
-from taut.solvers.seeds import known_seed
+from taut.solvers.sampling import known_seed
 from taut.solvers.solution import Row
-from taut.solvers.state_arrays import check_arrays
 from taut.spelling import OptionError
 
 FORMAT = "taut checkpoint 7"
+# Counters beyond this are not exact as floats, and no run comes near.
+MOST_COUNTED = 2**53
 
 
 class CheckpointFile:
@@ -175,6 +176,23 @@ class Checkpoint(CheckpointFile):
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self.damaged("its header") from error
         return best
+
+
+def check_arrays(
+    current: dict[str, np.ndarray], arrays: dict[str, np.ndarray], growing: tuple[str, ...]
+) -> None:
+    """Saved arrays are like the current ones, but for the length of those that grow."""
+    for name, array in current.items():
+        saved = arrays.get(name)
+        if saved is None or saved.dtype != array.dtype or saved.ndim != array.ndim:
+            raise ValueError(f"array {name}")
+        if not name.startswith(growing) and saved.shape != array.shape:
+            raise ValueError(f"array {name} has shape {saved.shape}, not {array.shape}")
+        if saved.dtype.kind == "f" and not np.all(np.isfinite(saved)):
+            raise ValueError(f"array {name} has values that are not finite")
+        counts = name in ("count", "visits")
+        if counts and np.any((saved < 0) | (saved > MOST_COUNTED)):
+            raise ValueError(f"array {name} has a number that no run counts to")
 
 
 # --- the file -------------------------------------------------------------------------------------

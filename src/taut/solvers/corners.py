@@ -6,6 +6,7 @@ common pool: a slot with alpha > 0 is active, one with alpha = 0 is only cached.
 allocated by Python; a pass that finds it full returns early, and continues in a larger one.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,8 @@ def new_scratch(size: int) -> Scratch:
 
 
 def no_corners() -> Corners:
-    return Corners(**_pool(0, 0, 0), head=np.zeros(0, np.int64), size=np.zeros(0, np.int64))
+    nothing = np.zeros(0, np.int64)
+    return Corners(**_pool(0, 0, 0), head=nothing, size=nothing, used=np.zeros(4, np.int64))
 
 
 def _pool(slots: int, labels: int, products: int) -> dict[str, np.ndarray]:
@@ -68,7 +70,6 @@ def _pool(slots: int, labels: int, products: int) -> dict[str, np.ndarray]:
         rank=np.zeros(slots, np.int64),
         gram_at=np.zeros(slots, np.int64),
         gram=np.zeros(products),
-        used=np.zeros(4, np.int64),
     )
 
 
@@ -82,34 +83,25 @@ def with_new_blocks(problem: Any, corners: Corners, lengths: np.ndarray, first: 
     """Append blocks ``first``, ``first + 1``, ... to a pool that holds those before."""
     fresh = lengths[first:]
     slots, labels, products, largest = corners.used
-    keeps_gram = corners.gram.size > 0
-    room = _pool(2 * len(fresh) + 1, 2 * int(fresh.sum()) + int(lengths.max()), 3 * len(fresh) + 1)
-    if not keeps_gram:
-        room["gram"] = np.zeros(0)
-    used = np.array(
-        [slots + len(fresh), labels + fresh.sum(), products + len(fresh), max(largest, 1)]
-    )
+    in_gram = 3 * len(fresh) + 1 if corners.gram.size else 0
+    room = _pool(2 * len(fresh) + 1, 2 * int(fresh.sum()) + int(lengths.max()), in_gram)
+    in_use = {"labels": labels, "gram": products}
+    pool = {
+        name: np.concatenate([getattr(corners, name)[: in_use.get(name, slots)], empty])
+        for name, empty in room.items()
+    }
+    new = slice(slots, slots + len(fresh))
+    pool["alpha"][new] = pool["before"][new] = 1.0
+    pool["label_at"][new] = labels + np.cumsum(fresh) - fresh
+    pool["gram_at"][new] = products + np.arange(len(fresh))  # the truth's psi is zero
     corners = Corners(
+        **pool,
         head=np.concatenate([corners.head, slots + np.arange(len(fresh))]),
         size=np.concatenate([corners.size, np.ones(len(fresh), np.int64)]),
-        following=np.concatenate([corners.following[:slots], room["following"]]),
-        alpha=np.concatenate([corners.alpha[:slots], room["alpha"]]),
-        before=np.concatenate([corners.before[:slots], room["before"]]),
-        loss=np.concatenate([corners.loss[:slots], room["loss"]]),
-        used_at=np.concatenate([corners.used_at[:slots], room["used_at"]]),
-        label_at=np.concatenate([corners.label_at[:slots], room["label_at"]]),
-        labels=np.concatenate([corners.labels[:labels], room["labels"]]),
-        rank=np.concatenate([corners.rank[:slots], room["rank"]]),
-        gram_at=np.concatenate([corners.gram_at[:slots], room["gram_at"]]),
-        gram=np.concatenate([corners.gram[:products], room["gram"]])
-        if keeps_gram
-        else room["gram"],
-        used=used,
+        used=np.array(
+            [slots + len(fresh), labels + fresh.sum(), products + len(fresh), max(largest, 1)]
+        ),
     )
-    new = slice(slots, slots + len(fresh))
-    corners.alpha[new] = corners.before[new] = 1.0
-    corners.label_at[new] = labels + np.cumsum(fresh) - fresh
-    corners.gram_at[new] = products + np.arange(len(fresh))  # the truth's psi is zero
     for i in range(first, len(lengths)):
         true_label(problem, i, corners.labels[corners.label_at[corners.head[i]] :])
     return corners
@@ -125,22 +117,43 @@ def grown(corners: Corners) -> Corners:
     return corners._replace(**pool)
 
 
+def walk(corners: Corners) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Slots with their blocks, one step along all lists at once."""
+    slot, block = corners.head, np.arange(len(corners.head))
+    while slot.size:
+        yield slot, block
+        slot = corners.following[slot]
+        block, slot = block[slot != -1], slot[slot != -1]
+
+
+def shrink(corners: Corners, rho: float, n_blocks: int) -> None:
+    """alpha_i *= rho of the first ``n_blocks`` blocks; the truth takes the rest."""
+    for slot, block in walk(corners):
+        slot = slot[block < n_blocks]
+        corners.alpha[slot] *= rho
+        corners.alpha[slot[corners.rank[slot] == 0]] += 1.0 - rho
+        corners.before[slot] = corners.alpha[slot]
+
+
 def hold_labels(problem: Any, corners: Corners) -> None:
     """Of a Python model, whose labels are forgotten when nobody holds them: these have one more."""
-    for i, slot in enumerate(corners.head):
-        while slot >= 0:
+    for slots, blocks in walk(corners):
+        for slot, i in zip(slots, blocks, strict=True):
             problem.hold(i, corners.labels[corners.label_at[slot] :])
-            slot = corners.following[slot]
 
 
 def saved_corners(
-    now: Corners, arrays: dict[str, np.ndarray], lengths: np.ndarray, n_states: int | None
+    prefix: str,
+    what: str,
+    arrays: dict[str, np.ndarray],
+    lengths: np.ndarray,
+    n_states: int | None,
 ) -> Corners:
     """Those of a checkpoint; ValueError if they are none."""
     # Copies: a run that goes on changes them.
-    saved = Corners(**{name: arrays[f"corners.{name}"].copy() for name in Corners._fields})
-    if saved.used.shape != now.used.shape or not are_sound(saved, lengths, n_states):
-        raise ValueError("the active sets are inconsistent")
+    saved = Corners(**{name: arrays[prefix + name].copy() for name in Corners._fields})
+    if saved.used.shape != (4,) or not are_sound(saved, lengths, n_states):
+        raise ValueError(f"the {what} are inconsistent")
     return saved
 
 
@@ -159,12 +172,10 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
         return False
     if labels > corners.labels.size or (has_gram and products > corners.gram.size):
         return False
-    inside = n_states is None or np.all((corners.labels >= 0) & (corners.labels < n_states))
-    if not inside:
+    if n_states is not None and np.any((corners.labels < 0) | (corners.labels >= n_states)):
         return False
-    visits, slot, block = np.zeros(slots, int), corners.head, np.arange(n)
-    counted = np.zeros(n, int)
-    while slot.size:  # one step along all lists at once
+    visits, counted = np.zeros(slots, int), np.zeros(n, int)
+    for slot, block in walk(corners):
         if slot.min() < 0 or slot.max() >= slots:
             return False
         np.add.at(visits, slot, 1)
@@ -178,23 +189,17 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
             inside &= (row >= 0) & (row + rank < products)
         if not inside.all():
             return False
-        slot = corners.following[slot]
-        block, slot = block[slot != -1], slot[slot != -1]
     return bool(np.array_equal(counted, corners.size)) and largest == counted.max()
 
 
 def are_weights(corners: Corners, alpha: np.ndarray) -> bool:
     """Whether alpha is a distribution in every block, and ranks count its slots."""
-    n = len(corners.head)
-    slot, block = corners.head, np.arange(n)
-    sums, ranks = np.zeros(n), np.zeros(n)
-    while slot.size:
+    sums, ranks = np.zeros(len(corners.head)), np.zeros(len(corners.head))
+    for slot, block in walk(corners):
         if alpha[slot].min() < 0:
             return False
         sums[block] += alpha[slot]
         ranks[block] += corners.rank[slot]
-        slot = corners.following[slot]
-        block, slot = block[slot != -1], slot[slot != -1]
     expected = 0.5 * corners.size * (corners.size - 1)
     return bool(np.allclose(sums, 1.0, rtol=0, atol=1e-9) and np.array_equal(ranks, expected))
 

@@ -8,7 +8,6 @@ Examples are divided into as many parts as there is memory for their sums, howev
 there are, and the parts are added in order: the number of threads never changes a bit.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from taut.problem import (
     scores,
     weight,
 )
+from taut.solvers.certificate import on_threads
 
 MOST_PARTS = 8
 # Numbers that the parts may take together; beyond that two are enough for two threads.
@@ -98,11 +98,7 @@ class Expectations:
                     self.problem, w, examples, amount, *self.scratch[thread], direct, self.found
                 )
 
-        if self.n_threads == 1:
-            some(0)
-        else:
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                list(pool.map(some, range(self.n_threads)))
+        on_threads(self.n_threads, some)
         for part in self.sums[1:]:
             self.sums[0] += part
         return self.sums[0]

@@ -21,16 +21,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from taut.problem.capability import Capability
-from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.any_run import AnyRun, Objective, check_follows
 from taut.solvers.block_state import ORACLE_CALLS, STEPS
-from taut.solvers.bounds import endless_if_none, placed, problem_bounds
+from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checks import is_count
 from taut.solvers.expectations import Expectations
 from taut.solvers.quasi_newton import QuasiNewton
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 
 SEARCH = "search."  # prefix of the minimiser's arrays in a checkpoint
 
@@ -54,10 +53,6 @@ class LBFGS(Solver):
     def __post_init__(self) -> None:
         if not is_count(self.memory):
             raise ValueError(f"memory={self.memory!r}; a whole number of steps, at least 1")
-
-    @property
-    def check_every(self) -> int:
-        return 1
 
     def describe(self) -> str:
         return f"L-BFGS (memory {self.memory})"
@@ -84,9 +79,7 @@ class LBFGSRun(AnyRun):
 
     def __init__(self, problem: Any, solver: LBFGS, objective: Objective):
         super().__init__(problem, solver, objective)
-        lower, upper = problem_bounds(problem, objective.bounds)
-        if self.l1:
-            lower, upper = endless_if_none((lower, upper), problem.dim)
+        lower, upper = problem_bounds(problem, objective.bounds, self.l1)
         w = np.zeros(problem.dim)
         self.state = State(placed(w, lower, upper), lower, upper, np.zeros(2, np.int64))
         self.free = Expectations(problem.free, objective.n_threads)
@@ -170,15 +163,14 @@ class LBFGSRun(AnyRun):
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """Objective at w, gradient of its smooth part, and the dual value of the marginals."""
-        n, lam = self.n, 1.0 / (self.C * self.n)
         v = self._expect(w)
         u = placed(v, self.state.lower, self.state.upper, self.l1)
-        primal = lam * self._norm(w) + float(self.importance @ self._difference("value")) / n
-        loss = float(self.importance @ self._difference("loss")) / n
-        return Evaluation(primal, loss - lam * (v @ u - self._norm(u)), lam * (w - v))
-
-    def _norm(self, w: np.ndarray) -> float:
-        return 0.5 * float(w @ w) + (self.l1 * float(np.abs(w).sum()) if self.l1 else 0.0)
+        loss = float(self.importance @ self._difference("loss"))
+        return Evaluation(
+            self.primal_value(w, self._difference("value")),
+            self.dual_value(v, u, loss),
+            self.lam * (w - v),
+        )
 
     def _expect(self, w: np.ndarray) -> np.ndarray:
         """v = C sum_i s_i Psi_i (truth - q_i), or what is known of the truth."""

@@ -95,7 +95,7 @@ class Loop:
             oracle_calls=run.oracle_calls,
             seconds=self.watch.seconds,
             C=run.C,
-            lam=1.0 / (run.C * run.n),
+            lam=run.lam,
             n_examples=run.n,
             scale=self.scale,
             returned=best.returned,

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from taut._compile import in_mode
-from taut.solvers.any_run import AnyRun, Objective
+from taut.solvers.any_run import AnyRun, Objective, check_follows
 from taut.solvers.block_state import ORACLE_CALLS
-from taut.solvers.certificate import OraclePass, block_averages, lengths_of
-from taut.solvers.state_arrays import check_follows
+from taut.solvers.certificate import Certificate, OraclePass, block_averages, lengths_of
 
 
 class OracleRun(AnyRun):
@@ -57,6 +56,31 @@ class OracleRun(AnyRun):
         self.state.count[ORACLE_CALLS] += self.n
         self.oracle_is_fresh = True
 
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Recompute v, and the weights if they follow from it, from the dual point."""
+
+    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
+        """At w = 0 the oracle's values are the worst losses: the first gaps cost nothing.
+
+        Who takes steps by the labellings of a whole pass needs those, too.
+        """
+        if not cold or np.any(self.state.w) or self.keeps_answers:
+            return self.certify()
+        gaps = self.importance * self.penalty.cost(worst) / self.n
+        certificate = Certificate(float(gaps.sum()), 0.0, gaps)
+        self.store_gaps(certificate)
+        return certificate
+
+    def store_gaps(self, certificate: Certificate) -> None:
+        """For who draws examples by their gaps."""
+
+    def primal_of(self, w: np.ndarray) -> float:
+        """By an oracle of its own: a run needs the answers that it has."""
+        asked = self.new_oracle()
+        asked.run(w, self.dual)
+        return self.primal_value(w, asked.best)
+
     # --- checkpoints --------------------------------------------------------------------------
 
     @property
@@ -75,6 +99,12 @@ class OracleRun(AnyRun):
 
     def place_weights(self) -> None:
         """Weights that are not saved, from what is."""
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        if "v" not in self.left_out:
+            self.rebuild()
+            check_follows(arrays["v"], self.state.v, "weights and dual point")
+        self.check_losses(arrays["ell"])
 
     def check_losses(self, ell: np.ndarray) -> None:
         """That stored losses are those of the dual point: a lower bound rests on both."""

@@ -3,10 +3,13 @@
 Gap sampling (Osokin et al. 2016, algorithm 2) draws block i with probability proportional to the
 gap stored at its last visit. The gaps are leaves of a binary tree of partial sums: a draw and an
 update cost O(log n), and a parent is always recomputed from its children, so nothing drifts.
+
+A seed that nobody chose is marked: a checkpoint does not insist on it.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +56,32 @@ def put_sampler(sampler: Sampler, saved: dict[str, np.ndarray]) -> None:
     sampler.permutation[:], sampler.position[:] = permutation, position
     sampler.random[:] = saved["sampler.random"]
     set_all_gaps(sampler.tree, saved["sampler.tree"][leaves : leaves + n])
+
+
+class DrawnSeed(int):
+    """Drawn where ``random_state`` is None or a generator: it differs from fit to fit.
+
+    A checkpoint must be there for the next fit all the same.
+    """
+
+
+def drawn_seed(random: np.random.RandomState) -> int:
+    """What a run draws from the generator that a ``random_state`` is."""
+    return int(random.randint(2**31 - 1))
+
+
+def seed_of(drawn: int, random_state: Any) -> int:
+    """A seed that was drawn from ``random_state``; only an integer draws the same again."""
+    return int(drawn) if isinstance(random_state, Integral) else DrawnSeed(drawn)
+
+
+def known_seed(seed: int) -> int | None:
+    """What a checkpoint says of the seed; None if nobody chose it.
+
+    >>> known_seed(seed_of(7, random_state=0)), known_seed(seed_of(7, random_state=None))
+    (7, None)
+    """
+    return None if isinstance(seed, DrawnSeed) else int(seed)
 
 
 @compiled

@@ -174,36 +174,27 @@ class Solution:
     def relative_gap(self) -> float:
         return self.gap / self.scale if self.scale > 0 else self.gap
 
-    def _about_slacks(self) -> str:
-        parts = ["rescaled by the loss"] * (self.formulation == "slack")
-        parts += ["squared"] * (self.slack_penalty == "squared")
-        return f"  slacks are {' and '.join(parts)}\n" if parts else ""
-
-    def _about_likelihood(self) -> str:
-        if self.formulation not in ("likelihood", "softmax margin"):
-            return ""
-        loss = " with the loss added" * (self.formulation == "softmax margin")
-        missing = f"; the proof is of the {self.certifies}" if self.certifies else ""
-        sparse = f", l1 = {self.l1:g}" if self.l1 else ""
-        return f"  a conditional random field{loss}{sparse}{missing}\n"
-
-    def _about_inference(self) -> str:
-        if not self.inference:
-            return ""
+    def _remarks(self) -> list[str]:
+        """What not every solution has to say of itself, one line each."""
+        remarks = []
+        slacks = ["rescaled by the loss"] * (self.formulation == "slack")
+        slacks += ["squared"] * (self.slack_penalty == "squared")
+        if slacks:
+            remarks.append(f"slacks are {' and '.join(slacks)}")
+        if self.formulation in ("likelihood", "softmax margin"):
+            loss = " with the loss added" * (self.formulation == "softmax margin")
+            missing = f"; the proof is of the {self.certifies}" if self.certifies else ""
+            sparse = f", l1 = {self.l1:g}" if self.l1 else ""
+            remarks.append(f"a conditional random field{loss}{sparse}{missing}")
         if self.inference == "none":
-            return f"  without inference: bounds are those of the {self.certifies}\n"
-        what = "exact"
-        if self.certifies:
-            what = f"objective and proof are those of the {self.certifies}"
-        return f"  inference by {self.inference}: {what}\n"
-
-    def _about_constraints(self) -> str:
-        if np.isnan(self.soft_gap):
-            return ""
-        return (
-            f"  soft gap {self.soft_gap:.3g}, edges and nodes disagree by at most "
-            f"{self.violation:.3g}\n"
-        )
+            remarks.append(f"without inference: bounds are those of the {self.certifies}")
+        elif self.inference:
+            of = f"objective and proof are those of the {self.certifies}"
+            remarks.append(f"inference by {self.inference}: {of if self.certifies else 'exact'}")
+        if not np.isnan(self.soft_gap):
+            agree = f"edges and nodes disagree by at most {self.violation:.3g}"
+            remarks.append(f"soft gap {self.soft_gap:.3g}, {agree}")
+        return [f"  {remark}\n" for remark in remarks]
 
     def _about_seconds(self) -> str:
         """Whatever else there was, such as callbacks and checkpoints, is the rest."""
@@ -230,8 +221,7 @@ class Solution:
             f"{spell(self.status.marked)}\n"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
-            f"{self._about_slacks()}{self._about_likelihood()}"
-            f"{self._about_inference()}{self._about_constraints()}"
+            f"{''.join(self._remarks())}"
             f"  relative gap {self.relative_gap:.2e} (of the objective {self.scale:.6g} at w = 0)\n"
             f"  {self.passes:.1f} passes over {self.n_examples} examples, "
             f"{f'{self.oracle_calls} oracle calls, ' if self.oracle_calls else ''}"

@@ -32,9 +32,9 @@ class Solver(ABC):
     temperature: float = 0.0
 
     @property
-    @abstractmethod
     def check_every(self) -> int:
         """Passes between two certificates."""
+        return 1
 
     @property
     def keeps_alpha(self) -> bool:

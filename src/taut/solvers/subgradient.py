@@ -55,8 +55,9 @@ import numpy as np
 from taut._compile import in_mode
 from taut.arrays.accumulator import dense_accumulator
 from taut.solvers.any_run import Objective
+from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
-from taut.solvers.bounds import problem_bounds
+from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import is_count, parsed
 from taut.solvers.oracle_run import OracleRun
@@ -64,7 +65,6 @@ from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order, new_sampler
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows
 from taut.solvers.subgradient_steps import (
     AVERAGED,
     LOWER,
@@ -78,7 +78,6 @@ from taut.solvers.subgradient_steps import (
     pegasos_scale,
     pegasos_steps,
     polyak_step,
-    shrink_toward_truth,
 )
 
 NOTHING = np.zeros(0)
@@ -189,7 +188,7 @@ class SubgradientRun(OracleRun):
         w = v if polyak else np.zeros(dim)
         found = np.zeros(0 if polyak else dim)
         return State(
-            w=np.clip(v, lower, upper) if lower.size else w,
+            w=placed(w, lower, upper),
             v=v,
             lower=lower,
             upper=upper,
@@ -234,8 +233,8 @@ class SubgradientRun(OracleRun):
         if state.mass.size:
             state.mass[:n_before] = before.mass
         if share < 1.0:
-            shrink = in_mode(shrink_toward_truth, problem)
-            shrink(problem, state, share, n_before)
+            in_mode(shrink_toward_truth, problem)(problem, state, share, n_before)
+            state.mass[:n_before] *= share
         self.rebuild()
         if not self.solver.is_polyak:
             self._take_visits(earlier, share)
@@ -255,8 +254,7 @@ class SubgradientRun(OracleRun):
         """Pegasos' weights from the sum that it keeps, Polyak's from v."""
         state = self.state
         if self.solver.is_polyak:
-            if state.lower.size:
-                np.clip(state.v, state.lower, state.upper, out=state.w)
+            state.w[:] = placed(state.v, state.lower, state.upper)
             return
         scale = pegasos_scale(self.C, self.n, int(state.count[VISITS]))
         follow(state.found, scale, state.lower, state.upper, state.w, NOTHING, 0.0)
@@ -291,7 +289,7 @@ class SubgradientRun(OracleRun):
         self._ask_oracle()
         state = self.state
         best = max(state.total[LOWER], *(dual for _, dual in self.dual_points()))
-        value = self._objective(state.w, self.oracle.reached)
+        value = self.primal_value(state.w, self.oracle.reached)
         self._polyak_step(self.n * (value - best), self.oracle.label_at)
         state.total[LOWER] = best
         self.oracle_is_fresh = False
@@ -332,15 +330,6 @@ class SubgradientRun(OracleRun):
             raise ValueError("a mass is negative")
         super().put(arrays)
 
-    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
-        if self.solver.is_polyak:
-            self.rebuild()
-            check_follows(arrays["v"], self.state.v, "weights and dual point")
-        self.check_losses(arrays["ell"])
-
-    def primal_of(self, w: np.ndarray) -> float:
-        return self._objective(w, self.pass_at(w).best)
-
     # --- measuring ----------------------------------------------------------------------------
 
     def certify(self) -> Certificate:
@@ -355,15 +344,17 @@ class SubgradientRun(OracleRun):
         point, dual = self.dual_points()[-1]
         if not self.solver.is_polyak:
             point = point._replace(w=state.average.copy())
+        oracle = self.new_oracle()
+        oracle.run(point.w, self.dual)
         state.count[ORACLE_CALLS] += self.n
-        return point, self._certificate(point.w, dual, self.pass_at(point.w))
+        return point, self._certificate(point.w, dual, oracle)
 
     def _certificate(self, w: np.ndarray, dual: float, asked: OraclePass) -> Certificate:
         """Of weights, by what the oracle was asked there; gaps are those of mu_i, given w."""
         gaps = self.penalty.cost(asked.best) - asked.mean
         if self.state.mass.size:
             gaps += self.penalty.conjugate(self.state.mass)
-        return Certificate(self._objective(w, asked.best), dual, self.importance * gaps / self.n)
+        return Certificate(self.primal_value(w, asked.best), dual, self.importance * gaps / self.n)
 
     def _ask_oracle(self) -> None:
         """At the current weights, unless Polyak has just asked there."""
@@ -371,16 +362,6 @@ class SubgradientRun(OracleRun):
             return
         self.ask_all()
         self.oracle_is_fresh = self.solver.is_polyak  # Pegasos has no use for the labellings
-
-    def pass_at(self, w: np.ndarray) -> OraclePass:
-        """The oracle's values at other weights; labellings are not kept."""
-        asked = self.new_oracle()
-        asked.run(w, self.state.mu)
-        return asked
-
-    def _objective(self, w: np.ndarray, slacks: np.ndarray) -> float:
-        lam = 1.0 / (self.C * self.n)
-        return 0.5 * lam * (w @ w) + float(self.importance @ self.penalty.cost(slacks)) / self.n
 
     def dual_points(self) -> list[tuple[Point, float]]:
         """The dual point and its value; then the average of Polyak's dual points, with its own."""
@@ -394,11 +375,9 @@ class SubgradientRun(OracleRun):
         return points
 
     def _valued(self, v: np.ndarray, loss: float, mass: np.ndarray) -> tuple[Point, float]:
-        state, lam = self.state, 1.0 / (self.C * self.n)
-        w = np.clip(v, state.lower, state.upper) if state.lower.size else v
+        w = placed(v, self.state.lower, self.state.upper)
         cost = float(self.importance @ self.penalty.conjugate(mass)) if mass.size else 0.0
-        dual = (loss - cost) / self.n - lam * (v @ w - 0.5 * (w @ w))
-        return Point(w, v, loss, state.mu), dual
+        return Point(w, v, loss), self.dual_value(v, w, loss - cost)
 
     def _loss(self) -> float:
         return float(self.importance @ self.state.ell)
@@ -409,10 +388,3 @@ class SubgradientRun(OracleRun):
 
     def _boxless(self) -> Any:
         return self.state._replace(lower=NOTHING, upper=NOTHING)
-
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        """At w = 0 the slacks are the worst losses, and Pegasos needs nothing else."""
-        if not cold or np.any(self.state.w) or self.solver.is_polyak:
-            return self.certify()
-        gaps = self.importance * self.penalty.cost(worst) / self.n
-        return Certificate(float(gaps.sum()), 0.0, gaps)

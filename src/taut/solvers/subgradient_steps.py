@@ -195,15 +195,3 @@ def _polyak_length(gain, curvature):
         return 0.0
     # Without a slope w is optimal, and what was found proves it.
     return min(gain / curvature, 1.0) if curvature > 0.0 else 1.0
-
-
-@compiled
-def shrink_toward_truth(problem: Problem, state, rho, n_blocks):
-    """mu_i <- rho mu_i + (1 - rho) e(truth) for the first ``n_blocks`` blocks."""
-    for i in range(n_blocks):
-        true_label(problem, i, state.truth)
-        _prepare_change(problem, state, i, state.truth, 1.0)
-        advance(problem, i, state.mu, 1.0 - rho, state.work)
-        state.ell[i] *= rho
-        if state.mass.size > 0:
-            state.mass[i] *= rho

@@ -1,9 +1,12 @@
 """What goes on between the slices of training: limits, Ctrl-C, callback, progress, checkpoints.
 
 A run of :func:`taut.solve` and a walk along lambda (:mod:`taut.path.walk`) differ in what a slice
-of their work is, and in nothing that is here.
+of their work is, and in nothing that is here. Ctrl-C and SIGTERM act between steps, never inside
+one: the model left behind is a true iterate.
 """
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
@@ -13,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from taut.solvers.interrupt import Interrupt, deferred_interrupt
 from taut.solvers.progress import Progress
 
 Callback = Callable[[np.record], bool | None]
@@ -31,6 +33,50 @@ class Stop(Enum):
     @property
     def is_interruption(self) -> bool:
         return self in (Stop.INTERRUPTED, Stop.TERMINATED)
+
+
+class Interrupt:
+    signal: int | None = None  # that came first
+
+    @property
+    def requested(self) -> bool:
+        return self.signal is not None
+
+    @property
+    def is_termination(self) -> bool:
+        """Whether a job scheduler, or whoever else sends SIGTERM, wants the process to end."""
+        return self.signal == signal.SIGTERM
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[Interrupt]:
+    """The first Ctrl-C or SIGTERM is only noted; a second one acts at once, as it did before.
+
+    Signals belong to the main thread: elsewhere nothing is changed.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+    def request(number: int, frame: Any) -> None:
+        interrupt.signal = number
+        put_back()
+
+    try:
+        for number, handler in before.items():
+            # A handler that was not set from Python (None) could not be put back.
+            if handler is not None:
+                signal.signal(number, request)
+        yield interrupt
+    finally:
+        put_back()
 
 
 class Due(Protocol):

@@ -64,18 +64,6 @@ class CuttingPlane(Decomposition):
     def is_product(self) -> bool:
         return self.slacks == "n"
 
-    @property
-    def examples_at_a_time(self) -> int | None:
-        return self.working_set
-
-    @property
-    def smallest_violation(self) -> float:
-        return self.epsilon or 0.0
-
-    @property
-    def cache_size(self) -> int:
-        return 0 if self.is_product else self.cache
-
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
         points.prune(self.prune_after)
 

@@ -9,19 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taut.solvers.any_run import Objective
+from taut.solvers.any_run import Objective, check_follows, flattened
 from taut.solvers.block_state import State
-from taut.solvers.bounds import Bounds, problem_bounds
+from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.corners import Corners, are_sound
+from taut.solvers.corners import saved_corners
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
-from taut.solvers.decomposition.iterations import (
-    one_simplex_iteration,
-    product_iteration,
-    working_set_iteration,
-)
-from taut.solvers.decomposition.label_cache import LabelCache
+from taut.solvers.decomposition.iterations import product_iteration, working_set_iteration
 from taut.solvers.decomposition.master import solve_master
+from taut.solvers.decomposition.one_simplex import LabelCache, one_simplex_iteration
 from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
 from taut.solvers.decomposition.row_maker import RowMaker
@@ -29,7 +25,6 @@ from taut.solvers.oracle_run import OracleRun
 from taut.solvers.penalty import SlackPenalty
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
-from taut.solvers.state_arrays import check_follows, flattened
 
 # Gains below this part of an example's worst loss are rounding of the master problem.
 ROUNDING = 1e-12
@@ -43,37 +38,23 @@ MOST_TOGETHER = 500
 AT_A_TIME = 200
 
 
-@dataclass(frozen=True)
 class Decomposition(Solver):
     """Solvers that keep labellings as points and weigh them by a master problem."""
 
     takes_squared_slacks: ClassVar[bool] = True
     returns: ClassVar[str] = "the solution of its master problem"
 
+    # Options: how many examples an iteration is about, None for the run to choose; labellings
+    # remembered per example, to make planes of without the oracle; and the violation of their
+    # constraint up to which labellings are left out.
+    working_set: int | None = None
+    cache: int = 0
+    epsilon: float | None = None
+
     @property
     @abstractmethod
     def is_product(self) -> bool:
         """Whether every example has a simplex of its own."""
-
-    @property
-    @abstractmethod
-    def examples_at_a_time(self) -> int | None:
-        """Of one iteration; None leaves it to ``working_set_size``."""
-
-    @property
-    def cache_size(self) -> int:
-        """Labellings remembered per example, to make planes of without the oracle."""
-        return 0
-
-    @property
-    def smallest_violation(self) -> float:
-        """Labellings that violate their constraint by no more are left out."""
-        return 0.0
-
-    @property
-    def check_every(self) -> int:
-        """Passes between certificates; where the master is about all examples, each has one."""
-        return 1
 
     @abstractmethod
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
@@ -81,15 +62,6 @@ class Decomposition(Solver):
 
     def start(self, problem: Any, objective: Objective) -> "DecompositionRun":
         return DecompositionRun(problem, self, objective)
-
-
-def working_set_size(solver: Decomposition, n: int) -> int:
-    """How many examples an iteration is about."""
-    if not solver.is_product:
-        return n
-    if solver.examples_at_a_time is not None:
-        return min(solver.examples_at_a_time, n)
-    return n if n <= MOST_TOGETHER else AT_A_TIME
 
 
 @dataclass
@@ -115,10 +87,14 @@ class DecompositionRun(OracleRun):
         super().__init__(problem, solver, objective)
         self.truth = problem.new_dual()  # the dual point is kept as points and weights instead
         self.maker = RowMaker(problem, self.oracle.labels, self.oracle.label_at, self.truth)
-        self.at_a_time = working_set_size(solver, self.n)
+        self.at_a_time = self.n  # the examples that an iteration is about
+        if solver.is_product and solver.working_set is not None:
+            self.at_a_time = min(solver.working_set, self.n)
+        elif solver.is_product and self.n > MOST_TOGETHER:
+            self.at_a_time = AT_A_TIME
         self.is_cone = solver.is_product and self.penalty is SlackPenalty.SQUARED
-        size = solver.cache_size
-        self.cache = LabelCache(problem, self.lengths, size) if size else None
+        remembers = solver.cache and not solver.is_product
+        self.cache = LabelCache(problem, self.lengths, solver.cache) if remembers else None
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
         self.state = self._cold_state(objective.bounds)
@@ -136,7 +112,7 @@ class DecompositionRun(OracleRun):
         if not self.is_cone:
             points.add_origins(np.arange(points.n_blocks))
         return DecompositionState(
-            w=np.clip(v, lower, upper) if lower.size else v,
+            w=placed(v, lower, upper),
             v=v,
             lower=lower,
             upper=upper,
@@ -261,9 +237,7 @@ class DecompositionRun(OracleRun):
         self.clip()
 
     def clip(self) -> None:
-        state = self.state
-        if state.lower.size:
-            state.w[:] = np.clip(state.v, state.lower, state.upper)
+        self.state.w[:] = placed(self.state.v, self.state.lower, self.state.upper)
 
     # --- measuring ----------------------------------------------------------------------------
 
@@ -273,32 +247,19 @@ class DecompositionRun(OracleRun):
         if self.at_a_time < self.n:
             self.rebuild()
         self.ask_all()
-        w, v, lam = state.w, state.v, 1.0 / (self.C * self.n)
-        dual = (points.total_loss() - self._mass_cost().sum()) / self.n
-        dual -= lam * (v @ w - 0.5 * (w @ w))
         state.gaps[:] = self.block_gaps()
         self.wanted = self.improvable()
-        return Certificate(self._primal(w), dual, state.gaps / self.n)
-
-    def primal_of(self, w: np.ndarray) -> float:
-        """The objective at other weights; one oracle call per example."""
-        self.oracle.run(w, self.truth)
-        self.oracle_is_fresh = False
-        return self._primal(w)
-
-    def _primal(self, w: np.ndarray) -> float:
-        slack = np.maximum(self.oracle.best, 0.0)
-        penalties = float(self.importance @ self.penalty.cost(slack))
-        return 0.5 / (self.C * self.n) * float(w @ w) + penalties / self.n
+        return Certificate(
+            self.primal_value(state.w, np.maximum(self.oracle.best, 0.0)),
+            self.dual_value(state.v, state.w, points.total_loss() - self._mass_cost().sum()),
+            state.gaps / self.n,
+        )
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
         if self.oracle_is_fresh:  # a run taken up again
             self.wanted = self.improvable()
         return self.worst
-
-    def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
-        return self.certify()
 
     @property
     def is_finished(self) -> bool:
@@ -340,7 +301,7 @@ class DecompositionRun(OracleRun):
 
     def improvable(self) -> np.ndarray:
         """Blocks whose labellings of the last oracle pass beat all of their points, sorted."""
-        importance, smallest = self.importance, self.solver.smallest_violation
+        importance, smallest = self.importance, self.solver.epsilon or 0.0
         if not self.solver.is_product:
             slack = np.maximum(self.oracle.reached, 0.0)
             least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
@@ -389,10 +350,9 @@ class DecompositionRun(OracleRun):
         ):
             raise ValueError("the points' weights do not sum to one")
         if self.cache is not None:
-            fields = self.cache.corners._fields  # copies: a run that goes on changes them
-            corners = Corners(**{name: arrays[f"cache.{name}"].copy() for name in fields})
-            if not are_sound(corners, self.lengths, self.problem.n_states):
-                raise ValueError("the remembered labellings are inconsistent")
+            corners = saved_corners(
+                "cache.", "remembered labellings", arrays, self.lengths, self.problem.n_states
+            )
             self.cache.corners, self.cache.time = corners, int(arrays["time"][0])
         for name in KEPT:
             getattr(state, name)[...] = arrays[name]

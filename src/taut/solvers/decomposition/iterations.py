@@ -12,9 +12,6 @@ from taut.solvers.block_state import ORACLE_CALLS, STEPS
 
 # What becomes of an example's gap when its block was solved is not known; this part of it, say.
 AFTER_A_VISIT = 0.1
-# A plane of remembered labellings must cut off this part of what the oracle's last one did.
-WORTH_CUTTING = 0.5
-MOST_CACHED_PLANES = 20
 
 
 def product_iteration(run: Any) -> None:
@@ -62,36 +59,3 @@ def working_set_iteration(run: Any) -> None:
 def key_examples(run: Any) -> np.ndarray:
     largest = np.argsort(-run.state.gaps, kind="stable")[: run.at_a_time]
     return np.sort(largest)
-
-
-def one_simplex_iteration(run: Any) -> None:
-    """One point for the sum over all examples; then more such points of remembered labellings."""
-    state, oracle, cache = run.state, run.oracle, run.cache
-    begin(run)
-    if run.wanted.size:
-        add_plane(run, np.maximum(oracle.best, 0.0))
-    run.solve_master()
-    if cache is None:
-        run.maker.forget(np.arange(run.n))
-        return
-    state.last_cut[0] = state.gaps[0]
-    cache.remember(oracle.labels, oracle.label_at)
-    best = np.zeros(run.n)
-    for _ in range(MOST_CACHED_PLANES):
-        cache.recall_best(state.w, run.maker.source.work, oracle.labels, oracle.label_at, best)
-        slack = np.maximum(best, 0.0)
-        if run.cut(slack) < WORTH_CUTTING * state.last_cut[0]:
-            break
-        add_plane(run, slack)
-        run.solve_master()
-
-
-def add_plane(run: Any, slack: np.ndarray) -> None:
-    """The tangent plane of sum_i s_i h(xi_i) at these slacks:
-
-    sum_i s_i (a_i H_i(y_i; w) - h*(a_i)) with a_i = h'(xi_i), below the sum for every w.
-    """
-    slope = run.penalty.slope(slack)
-    row, loss = run.maker.plane(slope)
-    loss -= float(run.importance @ run.penalty.conjugate(slope))
-    run.add_points(row[None], np.array([loss]), np.zeros(1, np.int64))

@@ -30,10 +30,6 @@ class Points:
         self.keeps_gram = keeps_gram
         self._gram = np.zeros((0, 0))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the Gram matrix, which is large; ``restore`` computes it again."""
-        return self.__dict__ | {"_gram": np.zeros((0, 0))}
-
     def __len__(self) -> int:
         return len(self.loss)
 
@@ -62,11 +58,15 @@ class Points:
             self.rows = sparse.vstack([self.rows, sparse.csr_array(rows)], format="csr")
         else:
             self.rows = np.concatenate([self.rows, rows])
-        self.loss = np.concatenate([self.loss, loss])
-        self.block = np.concatenate([self.block, block])
-        self.weight = np.concatenate([self.weight, np.full(added, float(retained))])
-        self.retained = np.concatenate([self.retained, np.full(added, retained)])
-        self.idle = np.concatenate([self.idle, np.zeros(added, np.int64)])
+        new = dict(
+            loss=loss,
+            block=block,
+            weight=np.full(added, float(retained)),
+            retained=np.full(added, retained),
+            idle=np.zeros(added, np.int64),
+        )
+        for name, values in new.items():
+            setattr(self, name, np.concatenate([getattr(self, name), values]))
         if self.keeps_gram:
             self._grow_gram(before)
 
@@ -91,14 +91,8 @@ class Points:
 
     def take(self, other: "Points") -> None:
         """Copies of another run's points, of which there may be fewer blocks."""
-        self.restore(
-            other.rows.copy(),
-            loss=other.loss.copy(),
-            block=other.block.copy(),
-            weight=other.weight.copy(),
-            retained=other.retained.copy(),
-            idle=other.idle.copy(),
-        )
+        per_point = {name: getattr(other, name).copy() for name in PER_POINT}
+        self.restore(other.rows.copy(), **per_point)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For a checkpoint. The Gram matrix, computed anew, would round differently."""
@@ -145,7 +139,7 @@ class Points:
         self.rows = rows
         for name, values in per_point.items():
             setattr(self, name, values)
-        self._gram = np.zeros((0, 0))
+        self.forget_gram()
         if self.keeps_gram:
             self._grow_gram(0)
 
@@ -171,6 +165,7 @@ class Points:
         return np.ascontiguousarray(dense(rows @ rows.T))
 
     def forget_gram(self) -> None:
+        """It is large; ``restore`` computes it again."""
         self._gram = np.zeros((0, 0))
 
     def keep(self, mask: np.ndarray) -> None:
@@ -183,8 +178,8 @@ class Points:
             for to, k in enumerate(at):
                 self._gram[to, : at.size] = self._gram[k, at]
         self.rows = self.rows[at]
-        self.loss, self.block, self.weight = self.loss[at], self.block[at], self.weight[at]
-        self.retained, self.idle = self.retained[at], self.idle[at]
+        for name in PER_POINT:
+            setattr(self, name, getattr(self, name)[at])
 
     def prune(self, after: int | None) -> None:
         """Forget extreme points that had no weight in so many masters."""

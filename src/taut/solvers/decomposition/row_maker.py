@@ -124,28 +124,22 @@ class RowMaker:
         """Rows and losses of the labellings of examples ``which``; of a dual point, rows only."""
         write, of_labels = in_mode(write_rows, self.problem), mu is None
         source = self.source if of_labels else self.source._replace(mu=mu)
-        loss, pieces = np.zeros(len(which)), []
-        dim, done = self.problem.dim, 0
+        dim, count, loss = self.problem.dim, len(which), np.zeros(len(which))
+        if not self.is_sparse:
+            dense = np.zeros((count, dim))
+            out = (np.zeros(count + 1, np.int64), np.zeros(0, np.int64), dense.reshape(-1))
+            write(self.problem, source, which, of_labels, 0, out, loss)
+            return dense, loss
+        pieces, done = [sparse.csr_array((0, dim))], 0
         size = max(self.PIECE, source.delta.value.size)
-        if not self.is_sparse:
-            size = dim * max(len(which), 1)
-        values = np.zeros(size)
-        indices = np.zeros(size if self.is_sparse else 0, np.int64)
-        while done < len(which):
-            indptr = np.zeros(len(which) - done + 1, np.int64)
-            before = done
+        values, indices = np.zeros(size), np.zeros(size, np.int64)
+        while done < count:
+            first, indptr = done, np.zeros(count - done + 1, np.int64)
             out = (indptr, indices, values)
-            done = write(self.problem, source, which, of_labels, before, out, loss)
-            if not self.is_sparse:
-                return values.reshape(-1, dim)[: len(which)], loss
-            count = done - before
-            end = indptr[count]
-            piece = (values[:end].copy(), indices[:end].copy(), indptr[: count + 1])
-            pieces.append(sparse.csr_array(piece, shape=(count, dim)))
-        if not self.is_sparse:
-            return np.zeros((0, dim)), loss
-        if not pieces:
-            return sparse.csr_array((0, dim)), loss
+            done = write(self.problem, source, which, of_labels, first, out, loss)
+            end = indptr[done - first]
+            piece = (values[:end].copy(), indices[:end].copy(), indptr[: done - first + 1])
+            pieces.append(sparse.csr_array(piece, shape=(done - first, dim)))
         return sparse.vstack(pieces, format="csr"), loss
 
     def plane(self, slope: np.ndarray) -> tuple[np.ndarray, float]:

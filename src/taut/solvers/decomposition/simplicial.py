@@ -72,10 +72,6 @@ class Simplicial(Decomposition):
     def is_product(self) -> bool:
         return self.simplexes == "product"
 
-    @property
-    def examples_at_a_time(self) -> int | None:
-        return self.working_set
-
     def most_points(self, points: Points) -> float:
         """The limit on extreme points per simplex."""
         if self.limit is not None:
