@@ -10,6 +10,7 @@ import pytest
 from cli.sentences import ROWS, columns
 
 from taut.chain.file import load_chain
+from taut.cli import train
 from taut.solvers import Status
 from taut.spelling import in_command
 
@@ -124,3 +125,27 @@ def test_signals_save_the_best_model_so_far(text, tmp_path, number, code, status
     loaded, _ = load_chain(model)
     assert loaded.solution.status.name == status
     assert loaded.solution.text(in_command) in out
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_after_training_costs_no_model(taut, text, tmp_path, monkeypatch, number, code):
+    kept = train._kept_options
+
+    def signalled(*arguments):
+        signal.raise_signal(number)
+        return kept(*arguments)
+
+    monkeypatch.setattr(train, "_kept_options", signalled)
+    model = tmp_path / "m"
+    answer = taut("train", text, "-o", model, "--template", "w[0]")
+    assert answer.code == code
+    assert load_chain(model)[0].solution.status is Status.CONVERGED
+
+
+def test_SIGTERM_before_training_is_said(taut, text, tmp_path, monkeypatch):
+    def ended(*arguments):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(train, "read_labelled", ended)
+    assert taut("train", text, "-o", tmp_path / "m") == (143, "", "taut: terminated\n")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -184,6 +184,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         oracle_calls=count(packed["oracle_calls"]),
         n_examples=count(packed["n_examples"]),
         returned=text(packed["returned"], RETURNED),
+        is_worse_than_zero=flag(packed.get("is_worse_than_zero", False)),
         found_at=number(packed.get("found_at", packed["passes"])),
         fingerprint=text(packed["fingerprint"]),
         formulation=text(packed.get("formulation", "margin"), FORMULATIONS),

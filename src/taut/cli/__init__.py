@@ -9,10 +9,12 @@ there at once.
 """
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +26,24 @@ DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM, where it leaves nothing to save."""
+
+
+@contextmanager
+def raising_terminated() -> Iterator[None]:
+    """Meanwhile SIGTERM is an exception, as Ctrl-C is; only the main thread can have it so."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def terminate(number: int, frame: Any) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,9 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = noted
     try:
         options = parse(arguments)
-        command = import_module(COMMANDS[options.command])
-        code = command.run(options)
-        sys.stdout.flush()
+        with raising_terminated():
+            command = import_module(COMMANDS[options.command])
+            code = command.run(options)
+            sys.stdout.flush()
         return int(code)
     except BrokenPipeError:
         # Whoever reads has enough (| head). Nothing may be flushed to them at exit.

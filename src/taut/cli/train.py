@@ -32,14 +32,14 @@ from taut.cli.data import (
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.files.atomic import check_writable
-from taut.solvers import Solution, Status, solve
+from taut.solvers import Solution, solve
 from taut.solvers.sampling import drawn_seed
+from taut.solvers.watch import deferred_interrupt
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.template import Template, read_template
 
 LIMITS = ("tol", "max_passes", "time_limit", "cpu_limit")
-EXIT_CODES = {Status.INTERRUPTED: INTERRUPTED, Status.TERMINATED: TERMINATED}
 
 
 def run(options: Namespace) -> int:
@@ -58,12 +58,17 @@ def run(options: Namespace) -> int:
     if options.C == "best":
         assert held_out is not None
         training = training.at(best_C(training.problem, held_out.score, options))
-    solution = _solve(training, held_out, options)
-    model = training.model(solution)
-    save_chain(model, options.output, _kept_options(training.specification, model, layout, options))
+    # A signal that comes when training has ended must not cost its model.
+    with deferred_interrupt() as noted:
+        solution = _solve(training, held_out, options)
+        model = training.model(solution)
+        kept = _kept_options(training.specification, model, layout, options)
+        save_chain(model, options.output, kept)
     metric = None if held_out is None else held_out.metric
     _tell(Result(solution, *size, model.labels.classes.tolist(), metric), options)
-    return EXIT_CODES.get(solution.status, DONE)
+    if noted.requested:
+        return TERMINATED if noted.is_termination else INTERRUPTED
+    return DONE
 
 
 def _note_format(layout: Layout, options: Namespace) -> None:

@@ -162,7 +162,7 @@ class Walk(ABC):
         """Walk until there is a reason to stop; another call goes on from there."""
         watch.begin(self.seconds)
         self.begun = watch.began
-        with watch.over(self):
+        with watch.noting():
             status = None
             while status is None:
                 seen = max(len(self.points), 1)  # nobody is told of the limit
@@ -171,6 +171,7 @@ class Walk(ABC):
                 stop = watch.tell(self.points[seen:], TABLE) or watch.after_slice(self)
                 if status is None and stop is not None:
                     status = PathStatus[stop.name]
+            watch.save(self)
         return status
 
     def save_to(self, checkpoint: Any) -> None:

@@ -17,8 +17,6 @@ from taut.solvers.progress import time_left
 from taut.solvers.solution import HISTORY, Row, Solution, Status
 from taut.solvers.watch import Watch
 
-# Where weights may still be worse than none.
-EARLY = (Status.MAX_PASSES, Status.TIME_LIMIT, Status.CPU_LIMIT, Status.SOFT_CONVERGED)
 Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
 # A certificate's sums are right but for this part of an example's weight.
@@ -79,12 +77,18 @@ class Loop:
             status = None  # saved between two certificates: nothing is known of where it stands
         else:
             status = self._verdict()
-        with self.watch.over(self):
+        is_extra = False
+        with self.watch.noting():
             while status is None:
                 stopped = self._advance_to_next_check()
+                # Without the limit or the signal there would be no certificate here, and a
+                # certificate moves the run: who goes on is to go on from before it.
+                is_extra = run.passes < self._next_check() and run.passes not in self._looks
+                if is_extra:
+                    self.watch.save(self)
                 status = self._check() or stopped
-        if status in EARLY and self._is_worse_than_zero():
-            status = Status.WORSE_THAN_ZERO
+            if not is_extra:
+                self.watch.save(self)
         return Solution(
             w=best.w,
             primal=float(best.primal),
@@ -98,6 +102,7 @@ class Loop:
             lam=run.lam,
             n_examples=run.n,
             scale=self.scale,
+            is_worse_than_zero=self._is_worse_than_zero(),
             returned=best.returned,
             found_at=best.found_at,
             inference=run.inference,

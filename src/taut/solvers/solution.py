@@ -56,11 +56,6 @@ class Status(OptionText):
         "stopped at ‹cpu_limit› before reaching the tolerance; "
         "raise ‹cpu_limit›, raise ‹tol›, or lower ‹C›"
     )
-    WORSE_THAN_ZERO = (
-        "stopped where the bound proved of these weights is worse than that of w = 0, so they may "
-        "be no model yet; raise ‹max_passes› or the time limit, lower ‹C› (or rho, where there is "
-        "one), or use another ‹solver›"
-    )
     NO_VIOLATION = (
         "converged: the oracle finds no labelling that violates its constraint (by more than "
         "epsilon)"
@@ -100,7 +95,6 @@ UNFINISHED = (
     Status.CPU_LIMIT,
     Status.INTERRUPTED,
     Status.TERMINATED,
-    Status.WORSE_THAN_ZERO,
 )
 
 
@@ -135,6 +129,7 @@ class Solution:
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
     found_at: float = 0.0  # after how many passes w was there
+    is_worse_than_zero: bool = False  # whether w = 0 would have a lower primal value
     inference: str = ""  # the method of the oracle, where there is a choice
     formulation: str = "margin"  # or "slack": what is rescaled by the loss
     slack_penalty: str = "linear"  # or "squared"
@@ -162,6 +157,12 @@ class Solution:
             return (
                 "all weights are zero, so this is no model: give training more time, raise ‹C›, or "
                 "look at the features"
+            )
+        if self.is_worse_than_zero:
+            return (
+                "the bound proved of these weights is worse than that of w = 0, so they may be no "
+                "model yet: raise ‹max_passes› or the time limit, lower ‹C› (or rho, where there "
+                "is one), or use another ‹solver›"
             )
         if self.found_at == 0 and self.passes > 0 and not np.isnan(self.score):
             return (
@@ -217,8 +218,9 @@ class Solution:
             "earlier": f"the best iterate, that of pass {self.found_at:.0f}",
             "path": "those of the path",
         }[self.returned]
+        doubt = f"  {spell(self.doubt)}\n" if self.doubt else ""
         return (
-            f"{spell(self.status.marked)}\n"
+            f"{spell(self.status.marked)}\n{doubt}"
             f"  primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}: "
             f"no weights can have an objective more than {self.gap:.3g} lower\n"
             f"{''.join(self._remarks())}"

@@ -36,6 +36,8 @@ class Stop(Enum):
 
 
 class Interrupt:
+    """Whether someone wants work to end."""
+
     signal: int | None = None  # that came first
 
     @property
@@ -48,16 +50,23 @@ class Interrupt:
         return self.signal == signal.SIGTERM
 
 
+_noted_now: list[Interrupt] = []  # in the main thread
+
+
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
     """The first Ctrl-C or SIGTERM is only noted; a second one acts at once, as it did before.
 
-    Signals belong to the main thread: elsewhere nothing is changed.
+    Within another one, it is that one. Signals belong to the main thread: elsewhere nothing is
+    changed.
     """
-    interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupt
+        yield Interrupt()
         return
+    if _noted_now:
+        yield _noted_now[-1]
+        return
+    interrupt = Interrupt()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def put_back() -> None:
@@ -70,12 +79,14 @@ def deferred_interrupt() -> Iterator[Interrupt]:
         put_back()
 
     try:
+        _noted_now.append(interrupt)
         for number, handler in before.items():
             # A handler that was not set from Python (None) could not be put back.
             if handler is not None:
                 signal.signal(number, request)
         yield interrupt
     finally:
+        _noted_now.remove(interrupt)
         put_back()
 
 
@@ -123,18 +134,20 @@ class Watch:
         return time.perf_counter() - self.began
 
     @contextmanager
-    def over(self, work: Work) -> Iterator[None]:
-        """While it goes on, Ctrl-C is only noted; where it ends, it is saved."""
+    def noting(self) -> Iterator[None]:
+        """Meanwhile, Ctrl-C is only noted."""
         noting = deferred_interrupt() if self.interrupt is None else nullcontext(self.interrupt)
         with closing(self.progress), noting as self._noted:
             yield
+
+    def save(self, work: Work) -> None:
         if self.checkpoint is not None:
             work.save_to(self.checkpoint)
 
     def after_slice(self, work: Work) -> Stop | None:
         """Save if it is time, show how far it is; whether to stop, and why."""
         if self.checkpoint is not None and self.checkpoint.is_due():
-            work.save_to(self.checkpoint)
+            self.save(work)
         self.progress.line(work.line)
         if self._noted.requested:
             return Stop.TERMINATED if self._noted.is_termination else Stop.INTERRUPTED
