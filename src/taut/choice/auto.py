@@ -43,10 +43,13 @@ FEW_WEIGHTS = 256
 LARGE_EXAMPLE = 0.25
 # Passes of SDCA grow with the pull of an example, C |features of a labelling|^2 / temperature, and
 # with that of all examples on a weight; those of L-BFGS hardly do. But its passes touch all weights
-# forty times, and weights that are many beside the feature values, as of words, belong to few
+# forty times, and weights that are more than the feature values, as of words, belong to few
 # examples each, which SDCA fits in no time; only an l1 norm, which keeps weights from that, makes
-# it slow there. (Measured by benchmarks/crf_solvers.py; see docs/solvers.md.)
-WEIGHTS_PER_VALUE = 0.1
+# it slow there. Between the two (attributes that many positions share) the pull on a weight says
+# it. (Measured by benchmarks/crf_solvers.py; see docs/solvers.md.)
+MANY_WEIGHTS_PER_VALUE = 1.0
+FEW_WEIGHTS_PER_VALUE = 0.1
+HARD_PULL_ON_SHARED_WEIGHT = 100.0
 HARD_PULL = 3_000.0
 HARD_PULL_L1 = 500.0  # every step of SDCA shrinks all these weights
 HARD_PULL_ON_WEIGHT = 1_000.0
@@ -95,9 +98,11 @@ def pulls_hard(problem: Any, C: float, l1: float) -> bool:
         return False
     base = problem.base
     pull = C * base.mean_norm / problem.temperature
-    if base.dim > max(FEW_WEIGHTS, WEIGHTS_PER_VALUE * base.n_numbers):
+    per_value, on_weight = base.dim / max(base.n_numbers, 1), pull * base.n / base.dim
+    if base.dim > FEW_WEIGHTS and per_value > MANY_WEIGHTS_PER_VALUE:
         return l1 > 0 and pull > HARD_PULL_MANY_WEIGHTS_L1
-    on_weight = pull * base.n / base.dim
+    if base.dim > FEW_WEIGHTS and per_value > FEW_WEIGHTS_PER_VALUE:
+        return on_weight > HARD_PULL_ON_SHARED_WEIGHT
     return pull > (HARD_PULL_L1 if l1 else HARD_PULL) or on_weight > HARD_PULL_ON_WEIGHT
 
 
