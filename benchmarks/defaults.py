@@ -54,7 +54,8 @@ class Stop(NamedTuple):
     tol: float
 
 
-STOP = Stop(registered_solver("averaged").check_every, defaults.TOL)
+STOP = Stop(registered_solver("averaged").check_every, 0.03)
+MOST_PASSES = 24.0
 LATER = Stop(8, 0.025)
 
 
@@ -153,7 +154,7 @@ def _mean(rows: Sequence[Row]) -> Row:
 
 
 def _end(trace: Trace, stop: Stop) -> int:
-    checks = [p for p in trace if p % stop.every == 0 and p <= defaults.MAX_PASSES]
+    checks = [p for p in trace if p % stop.every == 0 and p <= MOST_PASSES]
     return next((p for p in checks if trace[p].gap <= stop.tol), checks[-1])
 
 
@@ -224,7 +225,7 @@ def passes(studies: list[Study]) -> None:
     print(
         "The average's score against its best, and (relative gap), by passes; then where training"
     )
-    print(f"stops, and (passes), with at most {defaults.MAX_PASSES:g} passes")
+    print(f"stops, and (passes), with at most {MOST_PASSES:g} passes")
     table(["set", *map(str, PASSES), *(f"{s.tol} every {s.every}" for s in (STOP, LATER))], rows)
 
 

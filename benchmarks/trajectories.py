@@ -551,7 +551,7 @@ def text(**options: Any) -> Record:
     from taut.datasets import make_appointments
 
     sentences, tags = make_appointments(80, random_state=0)
-    clf = ChainSVM(template="chunking", scheme="IOB2", max_passes=12, **options)
+    clf = ChainSVM(template="chunking", scheme="IOB2", tol=1e-3, max_passes=12, **options)
     return fitted(clf, sentences, tags)
 
 

@@ -4,7 +4,7 @@
     >>> from taut.datasets import make_digit_words
     >>> X, y = make_digit_words(30, random_state=0)
     >>> clf = ChainSVM(C=0.1, random_state=0).fit(X, y)
-    >>> bool(clf.solution_.relative_gap <= 1e-3)
+    >>> bool(clf.solution_.relative_gap <= 0.03)
     True
 
 Names are imported when first used, so that ``import taut`` stays fast.

@@ -61,10 +61,8 @@ def test_the_estimator_finds_the_same_weights(taut, text, tmp_path, solver):
 def test_the_defaults_are_those_of_CRFs(taut, text, tmp_path):
     model, header = train(taut, text, tmp_path)
     kept = header["options"]
-    assert kept["C"] == defaults.CRF_C == ChainCRF().C
-    assert kept["solver"] == defaults.CRF_SOLVER
-    assert kept["tol"] == defaults.CRF_TOL
-    assert kept["max_passes"] == defaults.CRF_MAX_PASSES
+    for name in ("C", "solver", "tol", "max_passes", "features", "min_freq"):
+        assert kept[name] == ChainCRF().get_params()[name]
     assert kept["decoding"] == model.decoding == "viterbi"
     assert not {"formulation", "slack_penalty"} & set(kept)
     assert model.temperature == 1.0
@@ -101,7 +99,7 @@ def test_the_certificate_says_what_it_is_of(taut, text, tmp_path):
     assert "  a conditional random field\n" in answer.out
     assert "stochastic dual coordinate ascent" in answer.out
     result = json.loads(taut("train", text, "-o", tmp_path / "m.taut", *TRAIN, "--json").out)
-    assert result["certificate"]["relative_gap"] <= defaults.CRF_TOL
+    assert result["certificate"]["relative_gap"] <= defaults.CRF_TOL["default"]
 
 
 def test_a_run_resumes_from_its_checkpoint(taut, text, tmp_path):

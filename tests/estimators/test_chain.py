@@ -55,7 +55,7 @@ def test_model_selection(words):
     scores = cross_val_score(ChainSVM(C=0.1, random_state=0), X, y, cv=3)
     assert scores.shape == (3,)
     assert scores.min() > 0.3
-    clf = ChainSVM(loss="hamming", random_state=0)
+    clf = ChainSVM(loss="hamming", tol=1e-3, random_state=0)
     search = GridSearchCV(clf, {"C": [1e-4, 0.1]}, cv=2).fit(X, y)
     assert search.best_params_ == {"C": 0.1}
     assert len(search.predict(X[:2])) == 2
@@ -381,7 +381,7 @@ def test_keeping_the_primal_keeps_the_weights(words):
 
 
 def test_refit_when_converged_takes_no_pass(words):
-    clf = ChainSVM(C=0.1, warm_start=True).fit(*words)
+    clf = ChainSVM(C=0.1, tol=1e-3, warm_start=True).fit(*words)
     before = clf.w_.copy()
     assert clf.fit(*words).solution_.passes == 0
     np.testing.assert_allclose(clf.w_, before, atol=1e-9)

@@ -359,9 +359,9 @@ def test_search_copies_and_pickles(data):
 
 def test_more_sequences_go_on_from_where_training_was(data):
     X, y = data
-    crf = ChainCRF(tol=1e-4, random_state=0).partial_fit(X[:9], y[:9])
+    crf = ChainCRF(C=1.0, tol=1e-4, random_state=0).partial_fit(X[:9], y[:9])
     crf.partial_fit(X[9:], y[9:])
-    whole = ChainCRF(tol=1e-4, random_state=0).fit(X, y)
+    whole = ChainCRF(C=1.0, tol=1e-4, random_state=0).fit(X, y)
     assert crf.solution_.n_examples == len(X)
     low, high = max(crf.solution_.dual, whole.solution_.dual), crf.solution_.primal
     assert low <= high + 1e-12

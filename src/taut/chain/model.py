@@ -124,12 +124,14 @@ class ChainModel:
         return self.encoder.names()
 
 
-def scaled_C(C: float | str, problem: Pairwise) -> float:
-    """C itself, or for "scale" a value that fits the size of the features.
+def scaled_C(C: float | str, problem: Pairwise, *, is_crf: bool = False) -> float:
+    """C itself, or for "scale" a value that fits the features.
 
     Features a times as large ask for weights 1/a times as large, which C/a^2 finds. So C is a
     constant divided by 1 + mean |x|^2, the 1 for the bias; with the summed Hamming loss, the same
-    constant was within 0.2 points of the best on 17 test sets (``benchmarks/defaults.py``).
+    constant was within 0.2 points of the best on 17 test sets (``benchmarks/defaults.py``). Of
+    CRFs, it is divided by the mean square of a value, and larger where attributes are rare: see
+    ``defaults``.
 
     >>> from taut.structures import chain_problem
     >>> scaled_C("scale", chain_problem(np.ones((5, 2)), [5], np.array([0, 1, 0, 1, 1]), 2))
@@ -137,11 +139,15 @@ def scaled_C(C: float | str, problem: Pairwise) -> float:
     """
     if C != "scale":
         return C  # type: ignore[return-value]
-    features = problem.features
-    values = features.rows.values
+    rows = problem.features.rows
     # Not by BLAS, whose sum depends on the number of its threads.
-    squares = float(np.einsum("i,i->", values, values))
-    return defaults.C_FACTOR / (1.0 + squares / features.rows.n_rows)
+    squares = float(np.einsum("i,i->", rows.values, rows.values))
+    if not is_crf:
+        return defaults.C_FACTOR / (1.0 + squares / rows.n_rows)
+    used = rows.n_features if rows.is_dense else int(np.count_nonzero(np.bincount(rows.indices)))
+    share = used / rows.n_rows
+    mean_square = squares / max(int(np.count_nonzero(rows.values)), 1)
+    return defaults.CRF_C_FACTOR * share**defaults.CRF_C_POWER / (mean_square or 1.0)
 
 
 def allowed_steps(labels: LabelCodec, scheme: Scheme | None) -> Allowed | None:

@@ -23,6 +23,7 @@ class Specification:
     is_crf: bool
     C: Any
     solver: Any
+    tol: float
     averaging: bool = False
     patience: int | None = None
     # Features and constraints.

@@ -32,6 +32,8 @@ from taut.losses import checked_weights, cost_matrix
 from taut.memory import check_memory, pairs_and_labels
 from taut.solvers import BCFW, LBFGS, SDCA, Solution
 from taut.solvers.checks import is_number
+from taut.solvers.penalty import SlackPenalty, named_penalty
+from taut.solvers.sampling import Order
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
 from taut.structures.pairwise import Pairwise
@@ -100,7 +102,8 @@ class Training:
 
     @property
     def C(self) -> Any:
-        return scaled_C(self.specification.C, self.examples)
+        spec = self.specification
+        return scaled_C(spec.C, self.examples, is_crf=spec.is_crf)
 
     def at(self, C: float) -> Self:
         """The same with another C."""
@@ -125,6 +128,8 @@ class Training:
             chosen = self._going_on(earlier)
         else:
             chosen = self._named(None if is_scored or not spec.is_crf else self.C)
+            if is_auto(spec.solver) and _is_loose(spec):
+                chosen = _for_a_loose_tol(spec.tol)
         often = chosen.check_every <= defaults.CHECK_EVERY
         if is_scored and isinstance(spec.solver, str) and isinstance(chosen, BCFW) and not often:
             return replace(chosen, refresh=defaults.CHECK_EVERY)
@@ -259,6 +264,20 @@ def _examples(
         )
     except InvalidTruth as error:
         raise error.with_names(classes) from None
+
+
+def _is_loose(spec: Specification) -> bool:
+    """Whether an SVM is to be trained for its labels rather than for its certificate."""
+    if spec.is_crf or named_penalty(spec.slack_penalty) is not SlackPenalty.LINEAR:
+        return False
+    return is_number(spec.tol) and spec.tol >= defaults.LOOSE_TOL
+
+
+def _for_a_loose_tol(tol: float) -> BCFW:
+    """Many small steps, averaged, are the quicker way to labels that are as good as they get."""
+    effort = "fast" if tol >= defaults.TOL["fast"] else "default"
+    passes = defaults.LOOSE_PASSES[effort]
+    return BCFW(order=Order.PERMUTED, averaging=True, refresh=passes)
 
 
 def _check_number_of_labels(labels: LabelCodec, lengths: np.ndarray, data: Data) -> None:

@@ -47,8 +47,8 @@ def add_train(train: ArgumentParser) -> None:
         type=lambda text: text if text in ("scale", "best") else above(0.0)(text),
         metavar="X",
         help='weight of the loss against the regulariser, or "scale": 6 / (1 + mean attributes per '
-        f'token), or "best": whichever scores best on --dev (default {defaults.C}; of CRFs '
-        f"{defaults.CRF_C:g})",
+        'token), of CRFs 10 (attributes / tokens)^0.75; or "best": whichever scores best on --dev '
+        f"(default {defaults.C})",
     )
     add(
         "--l1",
@@ -91,14 +91,32 @@ def add_train(train: ArgumentParser) -> None:
         "--tol",
         type=at_least(0.0),
         metavar="X",
-        help=f"stop at this relative gap (default {defaults.TOL:g}; of CRFs {defaults.CRF_TOL:g})",
+        help=f"stop at this relative gap (default {defaults.TOL['default']:g}; of CRFs "
+        f"{defaults.CRF_TOL['default']:g})",
+    )
+    effort = training.add_mutually_exclusive_group()
+    effort.add_argument(
+        "--fast",
+        dest="effort",
+        action="store_const",
+        const="fast",
+        default="default",
+        help=f"--tol {defaults.TOL['fast']:g}, of CRFs {defaults.CRF_TOL['fast']:g}: in half the "
+        "time, labels a little worse",
+    )
+    effort.add_argument(
+        "--exact",
+        dest="effort",
+        action="store_const",
+        const="exact",
+        help=f"--tol {defaults.TOL['exact']:g}, of CRFs {defaults.CRF_TOL['exact']:g}: for the "
+        "certificate; labels hardly change",
     )
     add(
         "--max-passes",
         type=at_least(0.0),
         metavar="N",
-        help=f"or after so many passes over the data (default {defaults.MAX_PASSES:g}; of CRFs "
-        f"{defaults.CRF_MAX_PASSES:g})",
+        help=f"or after so many passes over the data (default {defaults.MAX_PASSES:g})",
     )
     add("--time-limit", type=at_least(0.0), metavar="SECONDS", help="or after so many seconds")
     add(
@@ -124,14 +142,13 @@ def add_train(train: ArgumentParser) -> None:
     add(
         "--slack-penalty",
         choices=("linear", "squared"),
-        help="of SVMs: what a slack costs; squared: the default solver is then auto, and --tol "
-        f"should be smaller (default {defaults.SLACK_PENALTY})",
+        help="of SVMs: what a slack costs; squared: --tol should then be smaller "
+        f" (default {defaults.SLACK_PENALTY})",
     )
     solver: Any = add(
         "--solver",
         metavar="NAME",
-        help=f"one of %(of_svms)s (default {defaults.SOLVER}); of CRFs one of %(of_crfs)s (default "
-        f"{defaults.CRF_SOLVER})",
+        help=f"one of %(of_svms)s; of CRFs one of %(of_crfs)s (default {defaults.SOLVER})",
     )
     solver.of_svms, solver.of_crfs = SolverNames(crf=False), SolverNames(crf=True)
     add(

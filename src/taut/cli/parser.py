@@ -67,24 +67,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _set_defaults(train: argparse.Namespace) -> None:
     """What was not said, where that depends on what was."""
-    squared = train.slack_penalty == "squared"
-    by_model = (
-        {
-            "C": defaults.CRF_C,
-            "solver": defaults.CRF_SOLVER,
-            "tol": defaults.CRF_TOL,
-            "max_passes": defaults.CRF_MAX_PASSES,
-        }
-        if train.crf
-        else {
-            "C": defaults.C,
-            "solver": "auto" if squared else defaults.SOLVER,
-            "tol": defaults.TOL,
-            "max_passes": defaults.MAX_PASSES,
-        }
-    )
+    tolerances = defaults.CRF_TOL if train.crf else defaults.TOL
     chosen = {
-        **by_model,
+        "C": defaults.C,
+        "solver": defaults.SOLVER,
+        "tol": tolerances[train.effort],
+        "max_passes": defaults.MAX_PASSES,
         "loss": defaults.LOSS,
         "formulation": defaults.FORMULATION,
         "slack_penalty": defaults.SLACK_PENALTY,

@@ -51,6 +51,8 @@ class PathCV:
         base = next(parent for parent in cls.__mro__[1:] if "C" in _parameters(parent))
         cls._base = base
         own = [p for name, p in _parameters(base).items() if name not in NOT_PARAMETERS]
+        # The C chosen is the best for weights as accurate as those of the paths.
+        own = [p.replace(default=min(p.default, FLOOR)) if p.name == "tol" else p for p in own]
         own += [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
             for name, value in SEARCH.items()

@@ -36,7 +36,8 @@ class ChainCRF(ChainEstimator):
     Parameters
     ----------
     C : float or "scale"
-        Weight of the likelihood against the regulariser; larger fits closer.
+        Weight of the likelihood against the regulariser; larger fits closer. "scale" is
+        ``10 (attributes / positions) ** 0.75 / mean of x^2``: more where attributes are rare.
     l1 : float
         Adds ``lambda l1 |w|_1``: weights that do not earn it become exactly zero, and model files
         small. CRFsuite's ``c1`` is ``l1 / C``.
@@ -90,7 +91,7 @@ class ChainCRF(ChainEstimator):
 
     def __init__(
         self,
-        C: float | str = 1.0,
+        C: float | str = defaults.C,
         *,
         l1: float = 0.0,
         temperature: float = 1.0,
@@ -108,8 +109,8 @@ class ChainCRF(ChainEstimator):
         missing_label: Any = None,
         solver: Any = "auto",
         averaging: bool = False,
-        tol: float = 1e-5,
-        max_passes: float = 1000,
+        tol: float = defaults.CRF_TOL["default"],
+        max_passes: float = defaults.MAX_PASSES,
         time_limit: float | None = None,
         cpu_limit: float | None = None,
         bounds: tuple | None = None,

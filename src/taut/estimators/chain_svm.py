@@ -52,13 +52,15 @@ class ChainSVM(ChainEstimator):
         "cutting-plane", "cutting-plane-one" and "subgradient"). The objective at w = 0, of which
         ``tol`` is a part, is then about half the square of the loss: ``tol`` should be smaller.
     solver : str or solver object
-        "auto", "averaged" (the quick one for much text), "fw", "bcfw", "bcpfw", "bcafw",
+        "auto" (by ``tol``: see there), "averaged", "fw", "bcfw", "bcpfw", "bcafw",
         "corrective", "simplicial", "cutting-plane", "cutting-plane-one", "subgradient", or an
         object with options, such as :class:`taut.BCFW` or :class:`taut.Simplicial`.
     averaging : bool
         Return the weighted average of all iterates: good for few passes over much text.
     tol : float
-        Stop when the gap is this fraction of the objective at w = 0.
+        Stop when the gap is this fraction of the objective at w = 0. Down to 0.01, "auto" averages
+        many small steps, 24 passes of them or more, or 12 if ``tol`` is 0.1: labels are as good
+        then as they get. Below that, it takes the solver with the smallest gap soonest.
     max_passes, time_limit, cpu_limit : float
         Stop after so many passes over the data, or seconds, or seconds of this process on all cores
         together, which a busy machine does not shorten.
@@ -68,7 +70,7 @@ class ChainSVM(ChainEstimator):
         Called with each row of the history; return True to stop.
     patience : int or None
         With held-out data in ``fit``: stop when so many certificates brought no better score. None
-        is 3, and 10 with L-BFGS, whose certificates come with every pass.
+        is 5, and 10 with L-BFGS, whose certificates come with every pass.
     warm_start : bool, "dual" or "primal"
         Start from the last solution: True and "dual" keep its dual point, "primal" its weights
         (where C grew).
@@ -111,8 +113,8 @@ class ChainSVM(ChainEstimator):
         slack_penalty: str = "linear",
         solver: Any = "auto",
         averaging: bool = False,
-        tol: float = 1e-3,
-        max_passes: float = 1000,
+        tol: float = defaults.TOL["default"],
+        max_passes: float = defaults.MAX_PASSES,
         time_limit: float | None = None,
         cpu_limit: float | None = None,
         bounds: tuple | None = None,

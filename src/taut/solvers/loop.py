@@ -197,21 +197,21 @@ class Loop:
         best.begin_check()
         if self._returns_later() and self.validate is None:
             best.forget()  # the limit is wanted, also where an earlier iterate has a lower value
-        score = self._score(run.state.w)
         best.note(certificate, run.bounds_last)
         with best.timed("certificates", run):
             averaged = run.certified_average()
+        # An average scores higher but for chance, which is not to be given another one.
+        score = self._score(run.state.w if averaged is None else averaged[0].w)
         if averaged is None:
             best.consider(certificate, score, "last", run.state.w.copy, run.passes, run.bounds_last)
         else:
             average, of_average = averaged
-            other = self._score(average.w)
             best.note(of_average)
-            if self._prefers_average(certificate, of_average, score, other):
-                best.consider(of_average, other, "average", lambda: average.w, run.passes)
-            if best.returned == "earlier":  # neither preferred nor better than before
+            if self._prefers_average(certificate, of_average):
+                best.consider(of_average, score, "average", lambda: average.w, run.passes)
+            # Neither preferred nor better than before; a score is that of the average.
+            if self.validate is None and best.returned == "earlier":
                 best.consider(certificate, score, "last", run.state.w.copy, run.passes)
-            score = max(score, other)
         shown = np.nan if self.validate is None else score
         best.rows.append(
             Row(
@@ -242,15 +242,10 @@ class Loop:
             "overflowed. Scale the features down, or lower C"
         )
 
-    def _prefers_average(
-        self, iterate: Certificate, average: Certificate, score: float, other: float
-    ) -> bool:
-        """The average generalises better, so the iterate must score higher or have converged alone.
-
-        Without held-out data the scores are equal.
-        """
-        if score != other:
-            return other > score
+    def _prefers_average(self, iterate: Certificate, average: Certificate) -> bool:
+        """The average generalises better, so the iterate must have converged alone."""
+        if self.validate is not None:
+            return True
         if self.run.solver.average_must_be_lower:
             return average.primal <= iterate.primal
         return self._is_within_tol(average.primal) or not self._is_within_tol(iterate.primal)

@@ -23,7 +23,7 @@ class Row(NamedTuple):
     primal: float
     dual: float  # the best lower bound so far
     gap: float
-    score: float  # of this check on held-out data, the better of iterate and average; NaN without
+    score: float  # on held-out data, of the average if there is one; NaN without such data
     soft_gap: float  # of solvers without inference; NaN for others
     violation: float  # largest disagreement of an edge with its nodes, likewise
     iterate_primal: float  # NaN in a loaded model
