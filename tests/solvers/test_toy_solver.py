@@ -183,7 +183,7 @@ def test_the_command_line_trains_by_it(tmp_path, capsys):
     assert "cat NN I-NP I-NP" in capsys.readouterr().out.replace("\t", " ")
     with pytest.raises(SystemExit, match="0"):
         main(["train", "--help"])
-    assert ", toy (default" in " ".join(capsys.readouterr().out.split())
+    assert ", toy; of CRFs" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(SystemExit, match="2"):
         main([*run, "--averaging"])
     assert "--solver toy returns its last iterate" in capsys.readouterr().err
