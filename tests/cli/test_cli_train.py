@@ -353,6 +353,29 @@ def test_C_is_the_one_that_scores_best_on_held_out_text(taut, text, tmp_path):
     assert span_f1(TAGS, predictions(tmp_path / "m.taut")) == 1.0
 
 
+@pytest.mark.parametrize("stops_at_once", [False, True])
+def test_the_model_saved_scores_what_was_announced(taut, tmp_path, stops_at_once):
+    """Noise: training again with the C that was found need not find such weights again."""
+    random = np.random.default_rng(0)
+    files = []
+    for name, n in (("train", 60), ("dev", 40)):
+        rows = [[(f"w{random.integers(9)}", f"L{random.integers(3)}") for _ in range(4)]
+                for _ in range(n)]  # fmt: skip
+        files.append(tmp_path / name)
+        files[-1].write_text(columns(rows))
+    limit = ("--max-passes", "0") if stops_at_once else ()
+    model = tmp_path / "m"
+    answer = taut("train", files[0], "-o", model, "--dev", files[1], "--C", "best", *limit)
+    announced = float(re.search(r"C = \S+ scores (\S+) on", answer.err)[1])
+    right = json.loads(taut("eval", "-m", model, files[1], "--json").out)["token_accuracy"]
+    assert right >= announced - 5e-5  # as it is rounded
+    said = float(re.search(r"token accuracy (\S+?),? ", answer.out)[1])
+    assert said == pytest.approx(right, abs=5e-5)
+    if stops_at_once:
+        assert ", of the path's own weights" in answer.out
+        assert load_chain(model)[0].solution.gap >= 0
+
+
 def test_held_out_text_may_have_new_words_and_labels(taut, text, tmp_path):
     dev = tmp_path / "dev.txt"
     dev.write_text("Rain NN B-NP\nfell VBD B-XX\n\n")

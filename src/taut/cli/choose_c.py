@@ -1,12 +1,13 @@
-"""``--C best``: the C whose weights along the regularisation path score best on held-out text."""
+"""``--C best``: the weights along the regularisation path that score best on held-out text."""
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from taut.cli import Terminated, say
+from taut.solvers import Solution
 
 # The path is scored at so many lambdas: more of them cost tagging, not training.
 N_LAMBDAS = 40
@@ -14,7 +15,14 @@ N_LAMBDAS = 40
 EPS, FLOOR = 0.1, 1e-3
 
 
-def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Namespace) -> float:
+class OnPath(NamedTuple):
+    solution: Solution
+    score: float
+
+
+def best_on_path(
+    problem: Any, validate: Callable[[np.ndarray], float], options: Namespace
+) -> OnPath:
     """Of equal scores, that of the strongest regularisation."""
     # With scikit-learn, whose import takes a second: not for those who give --C.
     from taut.path.result import RegularizationPath
@@ -42,8 +50,8 @@ def best_C(problem: Any, validate: Callable[[np.ndarray], float], options: Names
             f"the search for C ended at {C:.3g}, where scores on {options.dev} were still rising; "
             "give it more time, or --C"
         )
+    score = float(np.nanmax(path.scores))
     if not options.quiet:
         until = f"; the search was stopped at lambda {path.end:.3g}" * stopped
-        best = np.nanmax(path.scores)
-        say(f"note: C = {C:.4g} scores {best:.4f} on {options.dev}, best along the path{until}")
-    return C
+        say(f"note: C = {C:.4g} scores {score:.4f} on {options.dev}, best along the path{until}")
+    return OnPath(path.best(), score)

@@ -19,6 +19,16 @@ class Result(NamedTuple):
     n_attributes: int
     labels: list[str]
     metric: str | None  # of the score on held-out text, if there is any
+    score: float = np.nan
+
+    @property
+    def where(self) -> str:
+        """Which weights have that score."""
+        solution = self.solution
+        if solution.returned == "path":
+            return ", of the path's own weights"
+        checks = len(solution.history)
+        return f" after pass {solution.found_at:.0f}, best of {checks} checks"
 
 
 def as_text(result: Result, options: Namespace) -> str:
@@ -28,11 +38,7 @@ def as_text(result: Result, options: Namespace) -> str:
         result.solution.text(in_command),
     ]
     if result.metric is not None:
-        solution = result.solution
-        lines.append(
-            f"{options.dev}: {result.metric} {solution.score:.4f} after pass "
-            f"{solution.found_at:.0f}, best of {len(solution.history)} checks"
-        )
+        lines.append(f"{options.dev}: {result.metric} {result.score:.4f}{result.where}")
     lines.append(f"model: {options.output} ({file_size(options.output)})")
     return "\n".join(lines)
 
@@ -43,7 +49,7 @@ def as_json(result: Result, options: Namespace) -> str:
         held_out = {
             "file": options.dev,
             "metric": result.metric,
-            "score": result.solution.score,
+            "score": result.score,
             "pass": result.solution.found_at,
         }
     return json.dumps(

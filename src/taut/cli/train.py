@@ -17,7 +17,7 @@ from taut.chain.model import ChainModel
 from taut.chain.specification import Specification
 from taut.chain.training import Data, HeldOut, Training, state
 from taut.cli import DONE, INTERRUPTED, TERMINATED, say
-from taut.cli.choose_c import best_C
+from taut.cli.choose_c import best_on_path
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
     Labelled,
@@ -55,17 +55,22 @@ def run(options: Namespace) -> int:
     size = len(data.text.lengths), len(data.labels.codes), training.n_features
     del data  # the problem holds all that training needs
 
+    on_path = None
     if options.C == "best":
         assert held_out is not None
-        training = training.at(best_C(training.problem, held_out.score, options))
+        on_path = best_on_path(training.problem, held_out.score, options)
+        training = training.at(on_path.solution.C)
     # A signal that comes when training has ended must not cost its model.
     with deferred_interrupt() as noted:
         solution = _solve(training, held_out, options)
+        score = solution.score
+        if on_path is not None and on_path.score > score:
+            solution, score = on_path
         model = training.model(solution)
         kept = _kept_options(training.specification, model, layout, options)
         save_chain(model, options.output, kept)
     metric = None if held_out is None else held_out.metric
-    _tell(Result(solution, *size, model.labels.classes.tolist(), metric), options)
+    _tell(Result(solution, *size, model.labels.classes.tolist(), metric, score), options)
     if noted.requested:
         return TERMINATED if noted.is_termination else INTERRUPTED
     return DONE

@@ -27,6 +27,8 @@ class Validation:
         self.score: Score | None = score
         self.lambdas = None if lambdas is None else checked_lambdas(lambdas, "validate_at")
         self.scores = np.full(0 if self.lambdas is None else len(self.lambdas), np.nan)
+        self.best_score = -np.inf
+        self.best_w: np.ndarray | None = None  # of equal scores those of the largest lambda
 
     def __getstate__(self) -> dict[str, Any]:
         """Scores can be pickled, the function that made them perhaps not."""
@@ -47,14 +49,18 @@ class Validation:
         if self.lambdas is None:
             return self._score(weights[1])
         inside = (self.lambdas > end) & (self.lambdas <= covered)
-        for k in np.flatnonzero(inside | (is_last & (self.lambdas == end))):
+        here = np.flatnonzero(inside | (is_last & (self.lambdas == end)))
+        for k in here[np.argsort(-self.lambdas[here], kind="stable")]:
             self.scores[k] = self._score(mixed(points, weights, self.lambdas[k]))
         return np.nan
 
     def _score(self, w: np.ndarray) -> float:
         if self.score is None:
             raise TypeError("a path that was pickled cannot go on scoring held-out data")
-        return score_of(self.score, w)
+        score = score_of(self.score, w)
+        if score > self.best_score:
+            self.best_score, self.best_w = score, w.copy()
+        return score
 
 
 def mixed(points: Sequence[Breakpoint], weights: tuple, lam: float) -> np.ndarray:

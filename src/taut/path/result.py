@@ -198,7 +198,19 @@ class RegularizationPath:
         heuristic path they are NaN until ``true_gaps()`` has been called.
         """
         lam = self._checked(lam, C)
-        w, run = self.weights(lam), self._walk.run
+        return self._certified(self.weights(lam), lam)
+
+    def best(self) -> Solution:
+        """The weights with the best score on held-out data, with their certificate.
+
+        They are there even if the path keeps no weights, unless it was taken up again.
+        """
+        lam, validation = self.best_lambda, self._walk.validation
+        kept = validation.best_w if validation is not None and self._walk.storage is None else None
+        return self._certified(self.weights(lam) if kept is None else kept, lam)
+
+    def _certified(self, w: np.ndarray, lam: float) -> Solution:
+        run = self._walk.run
         with one_blas_thread():
             norm = float(w @ w)
         primal = 0.5 * lam * norm + self._hinge(lam) if self.is_proved else np.nan
