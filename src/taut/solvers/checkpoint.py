@@ -27,7 +27,7 @@ from taut.solvers.sampling import known_seed
 from taut.solvers.solution import Row
 from taut.spelling import OptionError
 
-FORMAT = "taut checkpoint 7"
+FORMAT = "taut checkpoint 8"
 # Counters beyond this are not exact as floats, and no run comes near.
 MOST_COUNTED = 2**53
 
