@@ -71,6 +71,12 @@ CASES = [
         pytest.param(lambda: smoothed(chain()), solver, {}, id=name)
         for name, solver in SMOOTH.items()
     ],
+    *[
+        # The second in passes where w = 0 is still the best: its value is known before training.
+        pytest.param(lambda: PROBLEMS["binary, counts"], solver, {}, id=f"counts, {name}")
+        for name, solver in {**ORACLE, "long": Subgradient(check_every=5)}.items()
+        if name in ("toward", "averaged", "pegasos", "long")
+    ],
     pytest.param(lambda: smoothed(chain()), SDCA(refresh=2), {"l1": 0.05}, id="sdca, l1"),
     *[
         pytest.param(
