@@ -292,3 +292,14 @@ def test_a_compressed_checkpoint_is_refused(saved):
     np.savez_compressed(file, **arrays_of(file))
     with pytest.raises(ValueError, match=r"path\.npz.*cannot be read"):
         resume()
+
+
+def test_ends_of_breakpoints_that_go_back_are_refused(saved):
+    """Their differences are positive, as 64 bits hold them."""
+    file, resume = saved
+    arrays = arrays_of(file)
+    arrays["storage.end"] = np.append([2**63 - 1, -(2**63), -1], arrays["storage.end"][-1:])
+    arrays["storage.lam"] = np.geomspace(1.0, 0.1, 4)
+    save_altered(file, arrays)
+    with pytest.raises(ValueError, match=r"path\.npz.*ends of breakpoints"):
+        resume()

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut.arrays.sound_sparse import check_sound
+
 Rows = Any  # (m, dim) array or CSR array
 
 PER_POINT = ("loss", "block", "weight", "retained", "idle")
@@ -119,7 +121,7 @@ class Points:
         if self.is_sparse:
             parts = tuple(arrays[name].copy() for name in ("data", "indices", "indptr"))
             rows = sparse.csr_array(parts, shape=(count, self.dim))
-            rows.check_format(full_check=True)
+            check_sound(rows, "the points")
         else:
             rows = arrays["rows"].copy()
             if rows.shape != (count, self.dim):
