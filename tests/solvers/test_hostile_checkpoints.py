@@ -1,10 +1,16 @@
 """Checkpoints that someone altered and signed anew: no number in them leads outside an array."""
 
+import json
+
 import numpy as np
 import pytest
 from altered_checkpoints import save_altered
+from factor_problems import PROBLEMS
+from python_models import Chain
 from scipy.sparse import csr_array
 
+from taut import PythonProblem, smoothed
+from taut.choice.registry import OWN, registered_solver, trains_crfs, trains_without_inference
 from taut.solvers import BCFW, CuttingPlane, Simplicial, solve
 from taut.solvers.corners import are_sound, new_corners
 from taut.structures import chain_problem
@@ -49,6 +55,15 @@ def altered(tmp_path):
 def at_zero(name, value):
     def change(arrays):
         arrays[name].flat[0] = value
+
+    return change
+
+
+def in_header(name, value):
+    def change(arrays):
+        header = json.loads(str(arrays["header"]))
+        assert name in header
+        arrays["header"] = np.array(json.dumps({**header, name: value}))
 
     return change
 
@@ -106,3 +121,97 @@ def test_rows_of_points_that_go_back_are_refused(pointers, altered):
 
     with pytest.raises(ValueError, match=r"run\.npz.*indptr"):
         altered(Simplicial(), change, chain(sparse=True))
+
+
+def test_features_of_a_python_model_that_go_back_are_refused(altered):
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(3, 2)) for _ in range(6)]
+    Y = [tuple(random.integers(0, 3, 3).tolist()) for _ in X]
+
+    def change(arrays):
+        rows = arrays["mu"]
+        at = np.flatnonzero(rows["block"] == rows["block"][np.argmax(rows["index"])])
+        assert len(at) > 3
+        rows["index"][at[1:3]] = 2**63 - 1, -(2**63)
+
+    with pytest.raises(ValueError, match=r"run\.npz.*not a dual block"):
+        altered(BCFW(), change, PythonProblem(Chain(3, 2, "csr"), X, Y))
+
+
+# --- numbers that no run has ---------------------------------------------------------------------
+
+
+def problem_for(solver):
+    if trains_without_inference(solver):
+        return PROBLEMS["loops of two types"]
+    return smoothed(chain()) if trains_crfs(solver) else chain()
+
+
+HEADERS = {
+    "rows": [[], [[1e308] * 11], [[0.0] * 10], [[float("nan")] * 11], [[-1.0] * 11], "x", None],
+    "primal": [0.0, 1e300, float("inf"), float("nan"), -1.0, "x"],
+    "dual": [-1.0, 1e9, float("inf"), float("nan")],
+    "lowest": [1e9, float("inf"), float("-inf"), float("nan")],
+    "returned": ["nonsense", "path", "", None],
+    "found_at": [-1.0, 1e9, float("nan")],
+    "seconds": [-1.0, float("inf"), float("nan")],
+    "seconds_in": [{"steps": "x"}, {"steps": float("nan")}, {"steps": -1.0}, []],
+    "checks_since": [-1, 10**19, float("nan")],
+}
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_headers_that_no_run_writes_are_refused(name, altered):
+    solver = registered_solver(name)
+    for field, values in HEADERS.items():
+        for value in values:
+            with pytest.raises(ValueError, match=r"run\.npz.*not a whole"):
+                altered(solver, in_header(field, value), problem_for(solver))
+
+
+def test_a_history_that_falls_is_refused(altered):
+    def change(arrays, field):
+        header = json.loads(str(arrays["header"]))
+        rows = header["rows"]
+        rows[0][field], rows[1][field] = rows[1][field], rows[0][field]
+        arrays["header"] = np.array(json.dumps(header))
+
+    for field, name in enumerate(("passes", "seconds", "oracle_calls")):
+        with pytest.raises(ValueError, match=rf"run\.npz.*{name} falls"):
+            altered(BCFW(), lambda arrays, field=field: change(arrays, field))
+
+
+@pytest.mark.parametrize("steps", [0, 10**9 + 1, 2**40, 2**53])
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_run_is_not_far_from_its_last_certificate(name, steps, altered):
+    solver = registered_solver(name)
+    with pytest.raises(ValueError, match=r"run\.npz.*last certificate"):
+        altered(solver, at_zero("count", steps), problem_for(solver))
+
+
+def test_oracle_calls_do_not_become_fewer(altered):
+    def change(arrays):
+        arrays["count"][1] -= 1
+
+    with pytest.raises(ValueError, match=r"run\.npz.*oracle calls"):
+        altered(BCFW(), change)
+
+
+@pytest.mark.parametrize("loss", [1e300, 1.5])
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_remembered_labellings_have_their_losses(name, loss, altered):
+    solver, prefix = REMEMBERING[name]
+    with pytest.raises(ValueError, match=r"run\.npz.*losses and"):
+        altered(solver, at_zero(f"{prefix}loss", loss))
+
+
+@pytest.mark.parametrize("options", [{}, {"slack_penalty": "squared"}], ids=["linear", "squared"])
+@pytest.mark.parametrize("solver", [Simplicial(), CuttingPlane(slacks="one")], ids=["n", "one"])
+def test_points_have_a_loss_that_some_labelling_has(solver, options, altered):
+    def change(arrays):
+        unused = np.flatnonzero(arrays["points.weight"] == 0)  # one in use would be seen anyway
+        arrays["points.loss"][unused[:1]] = 1e300
+        assert unused.size
+
+    with pytest.raises(ValueError, match=r"run\.npz.*no labelling has"):
+        altered(solver, change, **options)

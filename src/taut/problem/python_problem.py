@@ -301,7 +301,7 @@ class PythonProblem:
             ends = np.searchsorted(source["block"], np.arange(self.n), "right")
             for i, part in enumerate(np.split(source, ends[:-1])):
                 index = part["index"]
-                sound = index.size and index[0] == -1 and np.all(np.diff(index) > 0)
+                sound = index.size and index[0] == -1 and np.all(index[1:] > index[:-1])
                 if not sound or index[-1] >= self.dim or not np.all(np.isfinite(part["value"])):
                     raise ValueError(f"block {i} is not a dual block")
                 target.loss[i] = part["value"][0]

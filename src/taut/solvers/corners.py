@@ -11,8 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Labels, Vector, both_modes, by_reference, compiled
-from taut.problem import forget, label_value, length, true_label
+from taut._compile import (
+    Integers,
+    Labels,
+    Problem,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+    in_mode,
+)
+from taut.problem import forget, label_loss, label_value, length, true_label
 
 
 @by_reference
@@ -199,6 +208,23 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
         np.add.at(ranked, first[block] + rank, 1)
     are_counted = np.array_equal(counted, corners.size) and ranked.max() == 1
     return bool(are_counted) and largest == counted.max()
+
+
+def losses_of(problem: Any, corners: Corners) -> np.ndarray:
+    """Of the labelling of every slot, computed anew."""
+    losses = corners.loss.copy()
+    in_mode(_write_losses, problem)(problem, corners, losses)
+    return losses
+
+
+@compiled
+def _write_losses(problem: Problem, corners, losses):
+    for i in range(corners.head.size):
+        slot = corners.head[i]
+        while slot >= 0:
+            y = corners.labels[corners.label_at[slot] :]
+            losses[slot] = label_loss(problem, i, y)
+            slot = corners.following[slot]
 
 
 def are_weights(corners: Corners, alpha: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from taut.solvers.any_run import Objective, check_follows, flattened
 from taut.solvers.block_state import State
 from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.corners import saved_corners
+from taut.solvers.corners import losses_of, saved_corners
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
 from taut.solvers.decomposition.iterations import product_iteration, working_set_iteration
 from taut.solvers.decomposition.master import solve_master
@@ -362,3 +362,12 @@ class DecompositionRun(OracleRun):
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         self.rebuild()
         check_follows(arrays["v"], self.state.v, "weights and points")
+        points = self.state.points
+        most = self.importance * super().worst_losses(cold=False)
+        most = most[points.block] if self.solver.is_product else most.sum()
+        if np.any(points.loss > (1.0 + 1e-6) * most):  # as accurate as the slowest oracle
+            raise ValueError("a point has a loss that no labelling has")
+        if self.cache is not None:
+            corners = self.cache.corners
+            found = losses_of(self.problem, corners)
+            check_follows(corners.loss, found, "losses and remembered labellings")
