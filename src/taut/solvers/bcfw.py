@@ -58,7 +58,7 @@ from taut.solvers.corners import (
     best_and_worst,
     grown,
     has_room,
-    hold_labels,
+    held,
     insert,
     losses_of,
     new_corners,
@@ -217,7 +217,7 @@ class BCFWRun(BlockRun):
         if not now.keeps_gram:
             corners = corners._replace(gram=np.zeros(0))
         if not self.is_compiled:
-            hold_labels(self.problem, corners)
+            corners = held(self.problem, corners, earlier.state.mu)
         first = len(earlier.state.ell)
         self._put_corners(with_new_blocks(self.problem, corners, self.lengths, first))
 

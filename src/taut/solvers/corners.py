@@ -144,11 +144,16 @@ def shrink(corners: Corners, rho: float, n_blocks: int) -> None:
         corners.before[slot] = corners.alpha[slot]
 
 
-def hold_labels(problem: Any, corners: Corners) -> None:
-    """Of a Python model, whose labels are forgotten when nobody holds them: these have one more."""
+def held(problem: Any, corners: Corners, mu: Any) -> Corners:
+    """Those of an earlier run, with its dual, as ``problem`` knows them.
+
+    A Python model's labels are forgotten when nobody holds them: they have one holder more.
+    """
+    corners = corners._replace(labels=corners.labels.copy())
     for slots, blocks in walk(corners):
         for slot, i in zip(slots, blocks, strict=True):
-            problem.hold(i, corners.labels[corners.label_at[slot] :])
+            problem.hold(i, corners.labels[corners.label_at[slot] :], mu)
+    return corners
 
 
 def saved_corners(

@@ -213,8 +213,8 @@ class SlackRescaled(SlackRescaledFields):
         """max_y loss_i(y), which is the oracle's value at w = 0 here, too."""
         return problem.base.worst_losses()
 
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        problem.base.hold(i, y)
+    def hold(problem, i: int, y: np.ndarray, mu: Any) -> None:
+        problem.base.hold(i, y, mu)
 
     def fingerprint(problem, n: int | None = None) -> str:
         """A dual point under margin rescaling proves nothing here, so it is another one's hash."""
