@@ -231,7 +231,7 @@ def test_a_sum_oracle_of_ones_own_makes_a_crf():
         (lambda: smoothed(PROBLEM), r"smoothed needs a sum oracle, which Ordinal\w* does not have"),
         (lambda: slack_rescaled(PROBLEM), "slack_rescaled needs an exact oracle of slack resc"),
         (lambda: solve(PROBLEM, SDCA()), r"stochastic dual .* needs a CRF, which Ordinal\w* does"),
-        (lambda: solve(CRF, BCFW()), "block-coordinate .* needs a max oracle, .* SDCA or LBFGS"),
+        (lambda: solve(CRF, BCFW()), "block-coordinate .* needs a max oracle, .* by SDCA .* or LBFGS"),
         (
             lambda: regularization_path(PROBLEM, solver=SDCA()),
             r"needs a CRF, which Ordinal\w* does",

@@ -88,7 +88,7 @@ def test_bounds_and_averages_are_seen_to():
 
 def test_what_it_cannot_train_is_refused():
     problem, _ = PAIRS["chain"]
-    with pytest.raises(ValueError, match=r"step 0.1.* needs a max oracle.*; train a CRF by"):
+    with pytest.raises(ValueError, match=r"step 0.1.* needs a max oracle.*: train it by SDCA"):
         solve(taut.smoothed(problem, 1.0), FixedStep())
     with pytest.raises(ValueError, match=r"step 0.1.* is for linear slacks"):
         solve(problem, FixedStep(), slack_penalty="squared")

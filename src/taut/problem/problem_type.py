@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from taut.problem.any_problem import EVERY, AnyProblem
-from taut.problem.capability import LACKING, Capability
+from taut.problem.capability import LACKING, Capability, remedy
 
 MEMBERS = {name: member for name, member in vars(AnyProblem).items() if not name.startswith("_")}
 
@@ -45,8 +45,8 @@ def require(problem: Any, needs: Capability, who: str) -> None:
             "@problem_type, from taut.problem.problem_type, above the class of your own"
         )
     for each in needs & ~problem.capabilities:
-        what, remedy = LACKING[each]
-        raise ValueError(f"{who} needs {what}, which {name} does not have; {remedy}")
+        what, then = LACKING[each][0], remedy(each, problem.capabilities)
+        raise ValueError(f"{who} needs {what}, which {name} does not have; {then}")
     if missing := missing_members(problem):
         raise TypeError(
             f"{name} cannot be used by {who}: it lacks\n  - " + "\n  - ".join(missing) + "\n"
