@@ -273,7 +273,7 @@ def test_a_full_disk_does_not_end_the_path(tmp_path, monkeypatch):
     whole = regularization_path(PROBLEM, **OPTIONS)
     monkeypatch.setattr(os, "fsync", full_disk)
     saving = dict(checkpoint=tmp_path / "path.npz", checkpoint_seconds=0.0)
-    with pytest.warns(RuntimeWarning, match=r"path\.npz.*[Nn]o space.*goes on"):
+    with pytest.warns(RuntimeWarning, match=r"path\.npz.*[Nn]o space"):
         path = regularization_path(PROBLEM, **OPTIONS, **saving)
     np.testing.assert_array_equal(path.lambdas, whole.lambdas)
 

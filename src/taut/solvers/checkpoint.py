@@ -41,6 +41,7 @@ RETURNED = ("last", "average", "earlier")
 class CheckpointFile:
     """What checkpoints of runs and of paths share."""
 
+    is_last = False  # whether what is saved has ended
     kind = "checkpoint"
     of = "run"
     identity: dict[str, Any]  # a checkpoint to go on from has the same
@@ -73,9 +74,15 @@ class CheckpointFile:
         try:
             write_archive(self.path, {**self.identity, **header}, arrays)
         except OSError as error:
+            then = (
+                "training has ended, and who resumes it goes on from the last that was written, if "
+                "there is one"
+                if self.is_last
+                else "training goes on and, unless it ends before, tries again after "
+                f"{self.every_seconds:g} seconds"
+            )
             warnings.warn(
-                f"the checkpoint {str(self.path)!r} could not be written ({error}); training goes "
-                f"on and, unless it ends before, tries again after {self.every_seconds:g} seconds",
+                f"the checkpoint {str(self.path)!r} could not be written ({error}); {then}",
                 RuntimeWarning,
                 stacklevel=2,
             )

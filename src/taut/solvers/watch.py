@@ -82,6 +82,8 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 class Due(Protocol):
     """A checkpoint, as far as it matters when it is written."""
 
+    is_last: bool
+
     def is_due(self) -> bool:
         """Whether it is time to save again."""
 
@@ -125,10 +127,13 @@ class Watch:
     @contextmanager
     def over(self, work: Work) -> Iterator[None]:
         """While it goes on, Ctrl-C is only noted; where it ends, it is saved."""
+        if self.checkpoint is not None:
+            self.checkpoint.is_last = False
         noting = deferred_interrupt() if self.interrupt is None else nullcontext(self.interrupt)
         with closing(self.progress), noting as self._noted:
             yield
         if self.checkpoint is not None:
+            self.checkpoint.is_last = True
             work.save_to(self.checkpoint)
 
     def after_slice(self, work: Work) -> Stop | None:
