@@ -197,6 +197,12 @@ def test_oracle_calls_do_not_become_fewer(altered):
         altered(BCFW(), change)
 
 
+@pytest.mark.parametrize("time", [2**63 - 1, -1])
+def test_the_clock_of_remembered_labellings_is_one(time, altered):
+    with pytest.raises(ValueError, match=r"run\.npz.*at time"):
+        altered(CuttingPlane(slacks="one"), at_zero("time", time))
+
+
 @pytest.mark.parametrize("loss", [1e300, 1.5])
 @pytest.mark.parametrize("name", REMEMBERING)
 def test_remembered_labellings_have_their_losses(name, loss, altered):

@@ -13,6 +13,7 @@ from taut.solvers.any_run import Objective, check_follows, flattened
 from taut.solvers.block_state import State
 from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
+from taut.solvers.checkpoint import MOST_COUNTED
 from taut.solvers.corners import losses_of, saved_corners
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
 from taut.solvers.decomposition.iterations import product_iteration, working_set_iteration
@@ -353,7 +354,10 @@ class DecompositionRun(OracleRun):
             corners = saved_corners(
                 "cache.", "remembered labellings", arrays, self.lengths, self.problem.n_states
             )
-            self.cache.corners, self.cache.time = corners, int(arrays["time"][0])
+            time = int(arrays["time"][0])
+            if not 0 <= time <= MOST_COUNTED:
+                raise ValueError(f"its remembered labellings are at time {time}")
+            self.cache.corners, self.cache.time = corners, time
         for name in KEPT:
             getattr(state, name)[...] = arrays[name]
         self.clip()
