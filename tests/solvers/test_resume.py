@@ -91,6 +91,15 @@ CASES = [
         }.items()
     ],
     *[pytest.param(graphs, solver, {}, id=name) for name, solver in FACTORS.items()],
+    *[  # whose losses are more than 2, so that their squares are more than they
+        pytest.param(
+            lambda: PROBLEMS["attractive Potts"],
+            ORACLE[name],
+            {"slack_penalty": "squared"},
+            id=f"{name}, squared, large losses",
+        )
+        for name in ("simplicial", "simplicial, one", "one slack")
+    ],
     pytest.param(graphs, FACTORS["dlpw"], {"bounds": (-0.2, 0.3)}, id="dlpw, bounds"),
 ]
 

@@ -367,8 +367,11 @@ class DecompositionRun(OracleRun):
         self.rebuild()
         check_follows(arrays["v"], self.state.v, "weights and points")
         points = self.state.points
-        most = self.importance * super().worst_losses(cold=False)
-        most = most[points.block] if self.solver.is_product else most.sum()
+        worst = super().worst_losses(cold=False)
+        if self.solver.is_product:
+            most = (self.importance * worst)[points.block]
+        else:  # of a plane: slope * loss - h*(slope), which is at most h(loss)
+            most = self.importance @ self.penalty.cost(worst)
         if np.any(points.loss > (1.0 + 1e-6) * most):  # as accurate as the slowest oracle
             raise ValueError("a point has a loss that no labelling has")
         if self.cache is not None:
