@@ -171,8 +171,9 @@ class Ordinal(NamedTuple):
         return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
 
 
-def ordinal_problem(rows: np.ndarray, truth: np.ndarray) -> Ordinal:
+def ordinal_problem(rows: np.ndarray, truth: np.ndarray, n_grades: int | None = None) -> Ordinal:
+    """To predict, say how many grades there were in training: some may be missing in ``truth``."""
     rows, truth = np.asarray(rows, float), np.asarray(truth, np.int32)
-    n_grades = int(truth.max()) + 1
+    n_grades = int(truth.max()) + 1 if n_grades is None else n_grades
     n, d = rows.shape
     return Ordinal(rows, truth, np.ones(n), n_grades, n, d + n_grades - 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, cycle
 
 import pytest
 
@@ -27,6 +27,22 @@ def before_slices(kind: type, happens: Callable[[int], None]) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "start", watched)
+        yield
+
+
+@contextmanager
+def uneven_slices(kind: type) -> Iterator[None]:
+    """Within, runs of this kind of solver take 1, 2, 3, 5, 7, 1, ... steps at a time at most."""
+    start = kind.start
+
+    def sliced(solver, problem, objective):
+        run = start(solver, problem, objective)
+        advance, lengths = run.advance, cycle((1, 2, 3, 5, 7))
+        run.advance = lambda n_steps: advance(min(n_steps, next(lengths)))
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "start", sliced)
         yield
 
 

@@ -22,9 +22,10 @@ from taut import (
 )
 from taut._compile.records import Nothing
 from taut.decode import decode
+from taut.posterior import posterior, posterior_labels
 from taut.problem.capability import SVM, Capability
 from taut.solvers.checkpoint import CheckpointFile
-from taut.structures import slack_rescaled
+from taut.structures import chain_problem, slack_rescaled
 
 SOURCE = Path(__file__).parents[1] / "docs" / "ordinal.py"
 spec = importlib.util.spec_from_file_location("ordinal", SOURCE)
@@ -231,7 +232,10 @@ def test_a_sum_oracle_of_ones_own_makes_a_crf():
         (lambda: smoothed(PROBLEM), r"smoothed needs a sum oracle, which Ordinal\w* does not have"),
         (lambda: slack_rescaled(PROBLEM), "slack_rescaled needs an exact oracle of slack resc"),
         (lambda: solve(PROBLEM, SDCA()), r"stochastic dual .* needs a CRF, which Ordinal\w* does"),
-        (lambda: solve(CRF, BCFW()), "block-coordinate .* needs a max oracle, .* SDCA or LBFGS"),
+        (
+            lambda: solve(CRF, BCFW()),
+            "block-coordinate .* needs a max oracle, .* by SDCA .* or LBFGS",
+        ),
         (
             lambda: regularization_path(PROBLEM, solver=SDCA()),
             r"needs a CRF, which Ordinal\w* does",
@@ -250,3 +254,40 @@ def test_what_is_declared_must_be_written():
 
     with pytest.raises(TypeError, match=r"it lacks\n  - dual_size\(problem, n\): How many numbers"):
         slack_rescaled(Boasting(*PROBLEM))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5003,), (1, PROBLEM.dim)], ids=str)
+def test_weights_of_another_size_are_refused(shape):
+    """Compiled code would read beyond their end."""
+    w, problem = np.ones(shape), chain_problem(X, [15, 15], Y, 4)
+    for call in (
+        lambda: decode(PROBLEM, w),
+        lambda: decode(problem, w),
+        lambda: posterior(problem, w, 1.0),
+        lambda: posterior_labels(problem, w, 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"w has shape \(.*\), but the problem has \d+ wei"):
+            call()
+
+
+def test_to_predict_a_problem_has_the_grades_of_training():
+    w = solve(PROBLEM, C=0.3).w
+    few = ordinal.ordinal_problem(X[:2], np.zeros(2), n_grades=4)
+    np.testing.assert_array_equal(decode(few, w), decode(PROBLEM, w)[:2])
+
+
+def test_a_wrong_size_of_duals_is_named():
+    class Wrong(ordinal.Ordinal):
+        capabilities = SVM | Capability.RESCALED_ORACLE
+
+        def dual_size(problem, n):
+            return 2 * n * (problem.n_grades - 1)
+
+        def rescaled_argmax(problem, w, i, work, search, y):
+            y[0] = problem.truth[i]
+
+    with pytest.raises(ValueError, match=r"dual_size\(n\) is 180, but new_dual has 90 numbers"):
+        check_problem(Wrong(*PROBLEM))
+    problem = slack_rescaled(Wrong(*PROBLEM))
+    with pytest.raises(ValueError, match=r"by dual_size of Wrong.* must agree"):
+        solve(problem, BCFW(), max_passes=1, warm_start=solve(problem, BCFW(), max_passes=1))

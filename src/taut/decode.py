@@ -8,7 +8,7 @@ import numpy as np
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import argmax, length, scores
 from taut.problem.capability import Capability
-from taut.problem.problem_type import require
+from taut.problem.problem_type import require, weights_of
 
 
 @compiled
@@ -30,7 +30,7 @@ def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
     constraints contradict each other.
     """
     require(problem, Capability.DECODING, "decode")
-    w = np.require(w, np.float64, ["C", "A"])
+    w = weights_of(problem, w)
     pointer = problem.pointer
     labels = np.zeros(int(pointer[-1]), np.int32)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)

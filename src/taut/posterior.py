@@ -8,6 +8,7 @@ import numpy as np
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.inference.viterbi import viterbi
 from taut.problem import expected, image_size, length, scores
+from taut.problem.problem_type import weights_of
 
 DECODINGS = ("viterbi", "posterior")  # the most probable labelling; the labels that are
 
@@ -50,7 +51,7 @@ def posterior(
     Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other, unless that is to have a value of minus infinity.
     """
-    w = np.require(w, np.float64, ["C", "A"])
+    w = weights_of(problem, w)
     node = np.zeros((int(problem.pointer[-1]), problem.n_states))
     value = np.zeros(problem.n)
     edges = np.linspace(0, problem.n, max(min(n_threads, problem.n), 1) + 1).astype(int)

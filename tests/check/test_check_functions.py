@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from op_calls import problems
+from python_models import Multiclass
 
-from taut import check_problem
+from taut import BCFW, PythonProblem, check_problem, solve
 from taut._compile import Vector, by_reference, compiled, interpreting
 from taut._compile.modes import INTERPRETED, PLAIN
 from taut.problem.capability import SVM, Capability
@@ -331,3 +332,71 @@ def test_a_class_that_is_not_marked_is_told_how():
     for wrong in (Unmarked(3), 3):
         with pytest.raises(TypeError, match=r"is not a problem; .* @problem_type, from "):
             check_problem(wrong)
+
+
+def test_a_class_of_its_own_capabilities_that_is_not_marked_is_told_how():
+    class Unmarked:
+        capabilities = SVM
+        n, dim = 3, 2
+
+    for call in (check_problem, solve, lambda problem: solve(problem, BCFW())):
+        with pytest.raises(TypeError, match=r"Unmarked is not a problem; .* @problem_type, from "):
+            call(Unmarked())
+
+
+def test_faults_of_the_last_examples_are_found():
+    """Labels may be sorted."""
+    X, Y = RNG.normal(size=(100, 3)), np.repeat(np.arange(4), [50, 30, 15, 5])
+
+    class Wrong(Ordinal):
+        def label_loss(problem, i, y):
+            return float(abs(y[0] - problem.truth[i])) * (1.0 if problem.truth[i] < 3 else 2.0)
+
+    with pytest.raises(ValueError, match="example 99: "):
+        check_problem(Wrong(*ordinal.ordinal_problem(X, Y)))
+
+
+def test_faults_of_the_last_examples_of_a_model_are_found():
+    class Wrong(Multiclass):
+        def loss(self, y, y_hat):
+            return 1.0 if y == 2 else float(y != y_hat)
+
+    y = np.repeat([0, 1, 2], [40, 15, 5])
+    with pytest.raises(ValueError, match="example 59: loss"):
+        check_problem(PythonProblem(Wrong(3), RNG.normal(size=(60, 2)), y.tolist()))
+
+
+def test_a_fingerprint_tells_the_first_examples_from_all():
+    class Wrong(Ordinal):
+        def fingerprint(problem, n=None):
+            return "always the same"
+
+    with pytest.raises(ValueError, match=r"fingerprint\(n - 1\) is that of all n examples"):
+        check_problem(Wrong(*ordinal.ordinal_problem(X, Y)))
+
+
+def test_a_sum_that_is_too_large_is_found_where_choices_count_the_labellings():
+    base = type(chain_problem(X, [5, 7], Y, n_states=4))
+
+    class Wrong(base):
+        def log_counts(problem):
+            return None
+
+        def choices(problem, i):
+            return np.full(problem.pointer[i + 1] - problem.pointer[i], problem.n_states)
+
+        def expected(problem, w, i, work, sums, sharpness, image):
+            return 100.0
+
+    problem = chain_problem(X, [2] * 6, Y, n_states=4)
+    with pytest.raises(ValueError, match="expected of all labellings is 100, but the sum over all"):
+        check_problem(Wrong(*problem))
+
+
+def test_counts_that_are_not_those_of_the_choices_are_found():
+    class Wrong(type(chain_problem(X, [5, 7], Y, n_states=4))):
+        def log_counts(problem):
+            return np.full(problem.n, np.log(15.0))
+
+    with pytest.raises(ValueError, match=r"log_counts is 2\.70.*, but by choices it is 2\.77"):
+        check_problem(Wrong(*chain_problem(X, [2] * 6, Y, n_states=4)))

@@ -273,7 +273,7 @@ def test_a_full_disk_does_not_end_the_path(tmp_path, monkeypatch):
     whole = regularization_path(PROBLEM, **OPTIONS)
     monkeypatch.setattr(os, "fsync", full_disk)
     saving = dict(checkpoint=tmp_path / "path.npz", checkpoint_seconds=0.0)
-    with pytest.warns(RuntimeWarning, match=r"path\.npz.*[Nn]o space.*goes on"):
+    with pytest.warns(RuntimeWarning, match=r"path\.npz.*[Nn]o space"):
         path = regularization_path(PROBLEM, **OPTIONS, **saving)
     np.testing.assert_array_equal(path.lambdas, whole.lambdas)
 
@@ -291,4 +291,15 @@ def test_a_compressed_checkpoint_is_refused(saved):
     file, resume = saved
     np.savez_compressed(file, **arrays_of(file))
     with pytest.raises(ValueError, match=r"path\.npz.*cannot be read"):
+        resume()
+
+
+def test_ends_of_breakpoints_that_go_back_are_refused(saved):
+    """Their differences are positive, as 64 bits hold them."""
+    file, resume = saved
+    arrays = arrays_of(file)
+    arrays["storage.end"] = np.append([2**63 - 1, -(2**63), -1], arrays["storage.end"][-1:])
+    arrays["storage.lam"] = np.geomspace(1.0, 0.1, 4)
+    save_altered(file, arrays)
+    with pytest.raises(ValueError, match=r"path\.npz.*ends of breakpoints"):
         resume()

@@ -286,7 +286,9 @@ def test_a_finished_run_is_not_trained_on(saved):
 
 def test_what_a_checkpoint_says_was_proved_is_proved_again(saved):
     path, first, resume = saved
-    tampered(path, header=change_header(dual=first.primal, lowest=0.0))
+    history = first.history.copy()
+    history["dual"][-1] = first.primal
+    tampered(path, header=change_header(rows=history.tolist(), dual=first.primal, lowest=0.0))
     with pytest.raises(ValueError, match="claims a lower bound"):
         resume(max_passes=4)
 

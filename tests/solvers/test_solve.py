@@ -10,7 +10,8 @@ from altered_checkpoints import save_altered
 from slices import before_slices, killed_at
 from taut_reference import chain_pair, tiny_pairs
 
-from taut import MulticlassSVM
+from taut import MulticlassSVM, smoothed
+from taut.choice.registry import OWN, registered_solver, trains_crfs, trains_without_inference
 from taut.solvers import BCFW, FrankWolfe, Simplicial, Status, Subgradient, solve
 from taut.structures import chain_problem
 
@@ -267,8 +268,13 @@ def test_a_full_disk_does_not_end_the_run(pair, tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     saving = dict(checkpoint=path, checkpoint_seconds=0.0)
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.warns(RuntimeWarning, match=r"run\.npz.*[Nn]o space.*goes on.*tries again"):
+    with pytest.warns(RuntimeWarning, match=r"run\.npz.*[Nn]o space") as said:
         solution = solve(pair[0], **options("toward, cyclic", max_passes=9, **saving))
+    *others, last = [str(warning.message) for warning in said]
+    assert others
+    assert all("training goes on" in other and "tries again" in other for other in others)
+    assert "training has ended" in last
+    assert "tries again" not in last
     np.testing.assert_array_equal(solution.w, expected.w)
     assert list(tmp_path.iterdir()) == []
 
@@ -401,6 +407,24 @@ def test_weights_that_overflow_are_an_error_and_not_converged():
     problem = chain_problem(np.ones((4, 1)), [2, 2], np.array([0, 1, 0, 1]), 2)
     with pytest.raises(ValueError, match=r"a sum overflowed\. Scale the features down, or lower C"):
         solve(problem, BCFW(), bounds=(1e200, np.inf))
+
+
+@pytest.mark.parametrize("scale", [dict(features=1e155), dict(importance=1e155)], ids=str)
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_numbers_that_overflow_are_an_error_and_no_warning(name, scale):
+    random, solver = np.random.default_rng(0), registered_solver(name)
+    if trains_without_inference(solver):
+        pytest.skip("is for graphs")
+    X = random.normal(size=(20, 3)) * scale.get("features", 1.0)
+    weights = np.full(5, scale.get("importance", 1.0))
+    problem = chain_problem(X, [4] * 5, random.integers(0, 3, 20), 3, importance=weights)
+    problem = smoothed(problem) if trains_crfs(solver) else problem
+    try:
+        solution = solve(problem, solver, max_passes=6)
+    except ValueError as error:
+        assert "overflow" in str(error)  # noqa: PT017
+    else:
+        assert np.isfinite(solution.gap)
 
 
 def test_cpu_seconds_are_a_limit_too():

@@ -88,7 +88,7 @@ def test_bounds_and_averages_are_seen_to():
 
 def test_what_it_cannot_train_is_refused():
     problem, _ = PAIRS["chain"]
-    with pytest.raises(ValueError, match=r"step 0.1.* needs a max oracle.*; train a CRF by"):
+    with pytest.raises(ValueError, match=r"step 0.1.* needs a max oracle.*: train it by SDCA"):
         solve(taut.smoothed(problem, 1.0), FixedStep())
     with pytest.raises(ValueError, match=r"step 0.1.* is for linear slacks"):
         solve(problem, FixedStep(), slack_penalty="squared")
@@ -259,9 +259,69 @@ def test_only_solvers_are_registered():
         def start(self, problem, objective):
             raise NotImplementedError
 
-    with pytest.raises(TypeError, match=r"FixedStep is a class; register one: FixedStep\(\)"):
+    with pytest.raises(TypeError, match=r"FixedStep is a class; give a solver: FixedStep\(\)"):
         register_solver("x", FixedStep)
     with pytest.raises(TypeError, match="3 is not a solver"):
         register_solver("x", 3)
     with pytest.raises(TypeError, match="Loose is not a frozen dataclass"):
         register_solver("x", Loose())
+
+
+@dataclass(frozen=True)
+class Needy(FixedStep):
+    needs = "max-oracle"
+
+
+@dataclass
+class Thawed(FixedStep.__base__):
+    def describe(self):
+        return "thawed"
+
+    def start(self, problem, objective):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (Needy(), r"Needy.needs is 'max-oracle'; a Capability of taut.problem.capability is exp"),
+        (Thawed(), r"Thawed is not a frozen dataclass; write @dataclass\(frozen=True\)"),
+        (FixedStep, r"FixedStep is a class; give a solver: FixedStep\(\)"),
+        (3, "3 is not a solver"),
+    ],
+    ids=["needs", "not frozen", "class", "number"],
+)
+def test_what_is_no_solver_is_refused_by_solve_as_by_the_registry(solver, message):
+    problem, _ = next(iter(PAIRS.values()))
+    with pytest.raises(TypeError, match=message):
+        solve(problem, solver)
+    with pytest.raises(TypeError, match=message):
+        register_solver("x", solver)
+
+
+# --- a run that is not one ------------------------------------------------------------------------
+
+
+def test_a_solver_that_counts_no_steps_is_told_so():
+    """It would train for ever."""
+
+    @dataclass(frozen=True)
+    class Lost(FixedStep):
+        def start(self, problem, objective):
+            run = super().start(problem, objective)
+            run.visit = lambda n_blocks: None
+            return run
+
+    problem, _ = next(iter(PAIRS.values()))
+    with pytest.raises(RuntimeError, match=r"advance of FixedStepRun counted no step: .*STEPS"):
+        solve(problem, Lost(), max_passes=3)
+
+
+def test_certificates_are_some_passes_apart():
+    @dataclass(frozen=True)
+    class Restless(FixedStep):
+        check_every = 0
+
+    problem, _ = next(iter(PAIRS.values()))
+    with pytest.raises(ValueError, match="has check_every=0; passes between two certificates"):
+        solve(problem, Restless(), tol=0, max_passes=3)

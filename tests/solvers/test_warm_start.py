@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from python_models import Chain
 from taut_reference import chain_pair, tiny_pairs
 
+from taut import PythonProblem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.any_run import Objective
 from taut.structures import chain_problem
@@ -235,3 +237,33 @@ def test_the_earlier_solution_is_not_changed():
     solve(problem, BCFW(direction="corrective"), C=6.0, tol=1e-6, warm_start=first, keep="primal")
     for old, now in zip(before, (first.w, first.state.mu, first.state.corners.alpha), strict=True):
         np.testing.assert_array_equal(now, old)
+
+
+def python_chain():
+    random = np.random.default_rng(2)
+    X = [random.normal(size=(random.integers(1, 4), 2)) for _ in range(8)]
+    Y = [tuple(random.integers(0, 3, len(x)).tolist()) for x in X]
+    return PythonProblem(Chain(3, 2), X, Y)
+
+
+@pytest.mark.parametrize("has_other_labels", [False, True])
+@solvers
+def test_an_equal_problem_made_anew_goes_on_with_the_labels_of_a_model_in_python(
+    name, has_other_labels
+):
+    """Labels are known by the order in which they came up, which is another there."""
+    run = dict(solver=SOLVERS[name], tol=0.0)
+    problem, anew = python_chain(), python_chain()
+    first = solve(problem, C=0.7, max_passes=5, seed=1, **run)
+    labels = first.state.corners.labels.copy()
+    if has_other_labels:
+        solve(anew, C=50.0, max_passes=8, seed=7, **run)
+    again = solve(anew, C=0.7, max_passes=0, warm_start=first, **run)
+    last = first.history[-1]
+    assert again.history[0].iterate_primal == pytest.approx(last.iterate_primal, rel=1e-12)
+    assert again.history[0].iterate_dual == pytest.approx(last.iterate_dual, rel=1e-12)
+    further = dict(C=0.7, max_passes=6, seed=3, warm_start=first)
+    here, there = solve(problem, **run, **further), solve(anew, **run, **further)
+    np.testing.assert_allclose(there.w, here.w, rtol=1e-9, atol=1e-12)
+    assert there.dual <= here.primal + 1e-12
+    np.testing.assert_array_equal(first.state.corners.labels, labels)

@@ -39,10 +39,21 @@ def check_data(problem: Any) -> list[str]:
     dual, worst = made["new_dual"], made["worst_losses"]
     if made["fingerprint"] != problem.fingerprint(problem.n):
         found.append("the problem: fingerprint() differs from fingerprint(n), or between two calls")
+    if problem.n > 1 and made["fingerprint"] == problem.fingerprint(problem.n - 1):
+        found.append(
+            "the problem: fingerprint(n - 1) is that of all n examples; it must tell the first "
+            "examples from all of them"
+        )
     if problem.is_compiled and not (
         isinstance(dual, np.ndarray) and dual.dtype == np.float64 and dual.ndim == 1
     ):
         found.append("the problem: new_dual is no vector of floating-point numbers")
+    sized = Capability.SUM_ORACLE | Capability.RESCALED_ORACLE
+    if not found and problem.capabilities & sized and problem.dual_size(problem.n) != dual.size:
+        found.append(
+            f"the problem: dual_size(n) is {problem.dual_size(problem.n)}, but new_dual has "
+            f"{dual.size} numbers"
+        )
     if worst is not None and np.shape(worst) != (problem.n,):
         found.append(f"the problem: worst_losses has shape {np.shape(worst)}, not ({problem.n},)")
     return found
@@ -53,7 +64,7 @@ def function_findings(
 ) -> list[str]:
     found: list[str] = []
     before = problem.fingerprint()
-    for i in range(min(n_examples, problem.n)):
+    for i in spread(n_examples, problem.n):
         example = Example(problem, i)
         try:
             example.begin(random)
@@ -72,6 +83,15 @@ def function_findings(
     if problem.fingerprint() != before:
         found.append("the problem: its own data are changed by one of its functions")
     return found
+
+
+def spread(n_examples: int, n: int) -> list[int]:
+    """So many examples from the first to the last: where labels are sorted, neighbours are alike.
+
+    >>> spread(4, 100)
+    [0, 33, 66, 99]
+    """
+    return np.unique(np.linspace(0, n - 1, min(n_examples, n)).astype(int)).tolist()
 
 
 def check_truth(example: Example) -> None:

@@ -16,7 +16,7 @@ from taut.solvers.bounds import problem_bounds
 def check_problem(problem: Any, n_examples: int = 10, random_state: int = 0) -> None:
     """Raise a ValueError that lists everything found wrong with a problem; else do nothing.
 
-    Looks at ``n_examples`` examples under several weight vectors.
+    Looks at ``n_examples`` examples, from the first to the last, under several weight vectors.
 
     Of a model in plain Python (:class:`taut.PythonProblem`): features and losses are finite and
     repeatable, the truth costs nothing, inputs are not modified, and neither the oracle of the

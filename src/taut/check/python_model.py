@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from taut.check.functions import spread
 from taut.problem.python_problem import PythonProblem, label_key
 
 
 def model_findings(problem: PythonProblem, n_examples: int, weights: list[np.ndarray]) -> list[str]:
     findings: list[str] = []
-    for i in range(min(n_examples, problem.n)):
+    for i in spread(n_examples, problem.n):
         try:
             findings += _Example(problem, i).findings(weights)
         except Exception as error:

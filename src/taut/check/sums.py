@@ -41,8 +41,7 @@ def check_sums(example: Example, w: np.ndarray) -> None:
             f"expected returns {log_z:.6g}, but a sum over fewer labellings is "
             f"{total / SHARPNESS:.6g}"
         )
-    counts = problem.log_counts()
-    if counts is None or not np.isclose(np.exp(counts[i]), len(values)):
+    if not np.isclose(_number_of_labellings(example), len(values)):
         return
     weights = np.exp(SHARPNESS * values - total)
     losses = np.array([example.call("label_loss", i, y) for y in example.labellings])
@@ -52,6 +51,18 @@ def check_sums(example: Example, w: np.ndarray) -> None:
         ("image_loss", mean("image_loss", i), "the mean label_loss", weights @ losses),
     ):
         example.compare(f"{name} of all labellings", value, expected, of_all)
+
+
+def _number_of_labellings(example: Example) -> float:
+    """NaN if nothing tells."""
+    counts, choices = example.problem.log_counts(), example.problem.choices(example.i)
+    by_counts = np.nan if counts is None else float(np.exp(counts[example.i]))
+    if choices is None:
+        return by_counts
+    number = float(np.prod(np.asarray(choices, np.float64)))
+    if counts is not None:
+        example.compare("log_counts", counts[example.i], "by choices it", float(np.log(number)))
+    return number
 
 
 def check_rescaled(example: Example, w: np.ndarray) -> None:

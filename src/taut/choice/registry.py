@@ -19,7 +19,7 @@ from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.sdca import SDCA
-from taut.solvers.solver import Solver
+from taut.solvers.solver import Solver, check_solver
 from taut.solvers.subgradient import Subgradient
 
 GROUP = "taut.solvers"
@@ -48,16 +48,7 @@ direction toward); choose another
             f"{name!r} cannot be the name of a solver; expected lower-case letters and digits, "
             f'with hyphens between words, such as "my-solver", and not {AUTO!r}'
         )
-    if isinstance(solver, type):
-        raise TypeError(f"{solver.__name__} is a class; register one: {solver.__name__}()")
-    if not isinstance(solver, Solver):
-        raise TypeError(f"{solver!r} is not a solver; expected an object of a subclass of Solver")
-    parameters = getattr(type(solver), "__dataclass_params__", None)
-    if parameters is None or not parameters.frozen:
-        raise TypeError(
-            f"{type(solver).__name__} is not a frozen dataclass; write @dataclass(frozen=True) "
-            "above it: checkpoints know a solver by its options"
-        )
+    check_solver(solver)
     if name in _registered and (name in OWN or not replace):
         remedy = "choose another" + ", or say replace=True" * (name not in OWN)
         raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 from taut.graphs import StackedGraphs
 from taut.inference.forest import Forest
 from taut.posterior import posterior
+from taut.problem.problem_type import weights_of
 from taut.structures.graphs import GraphProblem
 from taut.structures.graphs.compute import sizes
 from taut.structures.graphs.method import Topology
@@ -25,6 +26,7 @@ def first_cycle(stacked: StackedGraphs) -> int | None:
 
 def forests(problem: GraphProblem, w: np.ndarray, temperature: float) -> Iterator[Forest]:
     """The graphs of a problem one by one, all of them forests."""
+    w = weights_of(problem, w)
     graph, work, order = problem.arrays, problem.new_work(), problem.new_sums().order
     local = work.local
     for i in range(problem.n):

@@ -32,8 +32,9 @@ There is no soft gap; the tolerance is about the bracket, which closes slowly, a
 all: without smoothing, messages can stall where no single edge improves, and with it the limit is
 off by up to epsilon times the sum of log(states) over blocks.
 
-A step costs what the example's features cost: w is kept as a number times v. With bounds, w =
-clip(v), and each visit costs a pass over the weights.
+A step costs what the example's features cost: w is kept as a number times v, also from call to
+call, as calls end where the clock says, and bits must not depend on it. With bounds, w is clipped,
+and each visit costs a pass over the weights.
 
 Reference: Meshi, Sontag, Jaakkola, Globerson (2010), Learning efficiently with approximate
 inference via dual losses; smoothed: Hazan, Urtasun (2010), A primal-dual message-passing algorithm
@@ -50,7 +51,16 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.graph_training.edge_messages import fit_messages, fit_softly
 from taut.graph_training.factor_solver import FactorSolver, is_real
-from taut.graph_training.factor_state import STEPS, VISITS, FactorState, View, move_edge, move_node
+from taut.graph_training.factor_state import (
+    SCALE,
+    STEPS,
+    VISITS,
+    FactorState,
+    View,
+    move_edge,
+    move_node,
+    write_weights,
+)
 from taut.solvers.sampling import draw
 from taut.solvers.solution import Solution
 from taut.structures.graphs.blocks import (
@@ -91,7 +101,7 @@ you like: smoothing=0.1. GDMM and IDAL have a temperature
     name: ClassVar[str] = "dual losses, primal weights"
 
     def extend(self, state: FactorState, factors: Factors, n: int) -> FactorState:
-        state = state._replace(share=np.zeros(n))
+        state = state._replace(share=np.zeros(n), w=state.w.copy())
         count_as_visited(state)
         return state
 
@@ -103,8 +113,9 @@ you like: smoothing=0.1. GDMM and IDAL have a temperature
             return
         state.delta[:] = before.delta
         if before.share.size and earlier.C == C:
-            state.v[:], state.w[:], state.share[:] = before.v, before.w, before.share
-            state.count[VISITS] = before.count[VISITS]
+            state.v[:], state.share[:] = before.v, before.share
+            state.total[SCALE], state.count[VISITS] = before.total[SCALE], before.count[VISITS]
+            write_weights(state)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,6 +146,8 @@ you like: smoothing=0.1. GDMM and IDAL have a temperature
 
     def move(self, view: View, n_steps: int) -> None:
         dual_loss_steps(view, n_steps, float(self.rate), float(self.smoothing), int(self.sweeps))
+        write_weights(view.state)
+        view.state.nu[:] = view.state.delta  # where other solvers would start
 
     def describe(self) -> str:
         parts = [f"rate {self.rate:g}", f"sweeps {self.sweeps}"]
@@ -177,7 +190,7 @@ def write_maximiser(theta, best, smoothing, out):
 
 
 @compiled
-def score_example(view, i, scale):
+def score_example(view, i, w, scale):
     """Scratch memory gets theta_hat of all its nodes, and theta of all its edges, at scale * w."""
     graph, factors, state = view.graph, view.factors, view.state
     scratch = state.scratch
@@ -185,7 +198,7 @@ def score_example(view, i, scale):
     first_edge = factors.edge_at[factors.edge_start[i]]
     for t in range(graph.pointer[i], graph.pointer[i + 1]):
         theta = scratch.nodes[factors.node_at[t] - first_node : factors.node_at[t + 1] - first_node]
-        score_node(graph.nodes, state.w, t, scratch.c, theta)
+        score_node(graph.nodes, w, t, scratch.c, theta)
         for k in range(theta.size):
             theta[k] *= scale
         add_node_loss(graph.nodes, graph.loss, t, graph.loss.scale[i], theta)
@@ -194,7 +207,7 @@ def score_example(view, i, scale):
         theta = scratch.edges[factors.edge_at[e] - first_edge : factors.edge_at[e + 1] - first_edge]
         v = factors.ends[e, 1]
         n_v = factors.node_at[v + 1] - factors.node_at[v]
-        score_edge(graph.edges, state.w, factors.number[e], n_v, scratch.c, theta)
+        score_edge(graph.edges, w, factors.number[e], n_v, scratch.c, theta)
         for k in range(theta.size):
             theta[k] *= scale
 
@@ -280,14 +293,17 @@ def clip_weights(state, scale):
 
 @compiled
 def dual_loss_steps(view, n_steps, rate, smoothing, sweeps):
-    """Visit examples until so many blocks were seen; then w, v and multipliers are up to date."""
+    """Visit examples until so many blocks were seen; v, not w, is up to date without bounds."""
     graph, factors, state = view.graph, view.factors, view.state
     sampler, count, has_bounds = state.sampler, state.count, state.lower.size > 0
-    scale = 1.0
+    scale = state.total[SCALE]
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
         i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
-        score_example(view, i, 1.0 if has_bounds else scale)
+        if has_bounds:
+            score_example(view, i, state.w, 1.0)
+        else:
+            score_example(view, i, state.v, scale)
         for _ in range(sweeps):
             sweep_edges(view, i, smoothing)
         count[VISITS] += 1
@@ -300,6 +316,4 @@ def dual_loss_steps(view, n_steps, rate, smoothing, sweeps):
         clip_weights(state, scale)
         count[STEPS] += graph.pointer[i + 1] - graph.pointer[i]
         count[STEPS] += factors.edge_start[i + 1] - factors.edge_start[i]
-    multiply_in(state, scale)
-    for j in range(state.nu.size):
-        state.nu[j] = state.delta[j]  # where other solvers would start
+    state.total[SCALE] = scale

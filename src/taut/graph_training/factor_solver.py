@@ -12,6 +12,7 @@ from taut.graph_training.factor_state import (
     LENGTH,
     PROGRESS,
     RHO,
+    SCALE,
     FactorState,
     Rules,
     View,
@@ -20,6 +21,7 @@ from taut.graph_training.factor_state import (
     fill_uniform,
     new_state,
     rebuild,
+    write_weights,
 )
 from taut.graph_training.lower_bound import compile_lower_bound, loss_of, new_witness
 from taut.graph_training.multipliers import (
@@ -196,7 +198,8 @@ class FactorRun(AnyRun):
         sampler = new_sampler(solver.order, self.n if solver.by_example else self.blocks, self.seed)
         state = new_state(self.graph, self.factors, w, v, (lower, upper), sampler)
         state = solver.extend(state, self.factors, self.n)
-        state.total[RHO], state.total[LENGTH] = solver.first_rho, 1.0
+        state.total[RHO] = solver.first_rho
+        state.total[LENGTH] = state.total[SCALE] = 1.0
         fill_truth(self.graph, self.factors, state)
         self.witness = new_witness(state, problem.dim)
         if solver.temperature > 0:
@@ -272,13 +275,15 @@ class FactorRun(AnyRun):
     def put(self, arrays: dict[str, np.ndarray]) -> None:
         state = self.state
         self._check_distributions(arrays)
-        if not (arrays["total"][RHO] > 0 and 0 < arrays["total"][LENGTH] <= 1):
-            raise ValueError("a penalty or a step length that no run has")
+        total = arrays["total"]
+        if not (total[RHO] > 0 and 0 < total[LENGTH] <= 1 and 0 < total[SCALE] <= 1):
+            raise ValueError("a penalty, a step length or a scale that no run has")
+        if total[SCALE] != 1 and not self.solver.has_free_weights:
+            raise ValueError("a scale that no run of this solver has")
         self.put_state(arrays)
         for name, value in self.witness.best._asdict().items():
             value[...] = arrays[f"witness.{name}"]
-        if state.lower.size:
-            np.clip(state.v, state.lower, state.upper, out=state.w)
+        write_weights(state)
 
     def _check_distributions(self, arrays: dict[str, np.ndarray]) -> None:
         factors = self.factors

@@ -2,11 +2,11 @@
 
 Marginals mu of every block and multipliers nu are free; the rest follows from them:
 
-    v = C sum_i s_i Psi_i (truth_i - mu_i),   w = clip(v, lower, upper)
+    scale v = C sum_i s_i Psi_i (truth_i - mu_i),   w = clip(scale v, lower, upper)
     delta = nu + B mu / rho,   B mu = marginals of a factor - marginals of its nodes
 
-Penalty rho and C are in the scale of a sum over examples, so that neither depends on how many
-there are (Meshi's rho is ours divided by n).
+Only DLPW has a scale other than 1. Penalty rho and C are as in a sum over examples, so that neither
+depends on how many there are (Meshi's rho is ours divided by n).
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from taut.structures.graphs.factors import Factors
 # positions in FactorState.count
 STEPS, UPDATES, VISITS = 0, 1, 2
 # positions in FactorState.total
-RHO, PROGRESS, LENGTH, JOINED, GAINED, PENALISED, EARLIER = range(7)
+RHO, PROGRESS, LENGTH, JOINED, GAINED, PENALISED, EARLIER, SCALE = range(8)
 
 
 @by_reference
@@ -125,7 +125,7 @@ def new_state(
         share=np.zeros(0),
         sampler=sampler,
         count=np.zeros(3, np.int64),
-        total=np.zeros(7),
+        total=np.zeros(8),
         scratch=new_scratch(graph, factors),
     )
 
@@ -219,13 +219,20 @@ def write_violation(view, out):
             at += 2
 
 
+def write_weights(state: FactorState) -> None:
+    """w from v; without bounds and but for DLPW they are one array."""
+    np.multiply(state.v, state.total[SCALE], out=state.w)
+    if state.lower.size:
+        np.clip(state.w, state.lower, state.upper, out=state.w)
+
+
 def rebuild(view: View) -> None:
     """w and delta afresh from marginals and multipliers, without the rounding of many moves."""
     state = view.state
     state.v[:] = 0.0
     add_features(view, state.node, state.edge, state.v)
-    if state.lower.size:
-        np.clip(state.v, state.lower, state.upper, out=state.w)
+    state.total[SCALE] = 1.0
+    write_weights(state)
     write_violation(view, state.delta)
     np.divide(state.delta, state.total[RHO], out=state.delta)
     np.add(state.delta, state.nu, out=state.delta)

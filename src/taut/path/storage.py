@@ -84,7 +84,7 @@ class Storage(ABC):
             setattr(self, name, arrays[name])
         self._latest = {}
         starts = np.append(0, self.end)
-        if len(self.end) != len(self.lam) or np.any(np.diff(starts) < 0):
+        if len(self.end) != len(self.lam) or np.any(starts[1:] < starts[:-1]):
             raise ValueError("ends of breakpoints")
         if not len(self.number) == len(self.amount) == starts[-1]:
             raise ValueError("numbers of breakpoints")

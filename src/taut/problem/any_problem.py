@@ -171,8 +171,11 @@ class AnyProblem(Protocol):
     def forget(problem: Problem, i: int, y: Labels) -> None:
         """The solver keeps no copy of labelling ``y`` any more."""
 
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        """One more holder keeps a copy of labelling ``y``; each of them forgets it once."""
+    def hold(problem, i: int, y: np.ndarray, mu: Any) -> None:
+        """One more holder keeps a copy of labelling ``y``; each of them forgets it once.
+
+        It is of the run that this dual ``mu`` is of, which may be a run of another object.
+        """
 
     # --- what a run allocates ---------------------------------------------------------------------
 

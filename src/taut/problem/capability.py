@@ -24,7 +24,7 @@ STEPS = Capability.MAX_ORACLE | Capability.SMOOTHED  # a dual point, and how to 
 CRF = Capability.SMOOTHED | Capability.LIKELIHOOD
 SVM = Capability.MAX_ORACLE | Capability.DECODING  # what a problem has unless it says otherwise
 
-# What is missing, in words, and what to do about it.
+# What is missing, in words, and what to do about it (but see ``remedy``).
 LACKING = {
     Capability.MAX_ORACLE: (
         "a max oracle",
@@ -62,3 +62,24 @@ LACKING = {
         "label every node, or leave out the examples that are not labelled in full",
     ),
 }
+
+
+def remedy(lacking: Capability, has: Capability) -> str:
+    """What to do about a lack, with a problem that has these.
+
+    >>> remedy(Capability.MAX_ORACLE, Capability.LIKELIHOOD)
+    'it is a CRF with some labels missing: train it by LBFGS (solver="lbfgs")'
+    """
+    if has & CRF:
+        if lacking in Capability.MAX_ORACLE | Capability.FACTORS:
+            if Capability.SMOOTHED in has:
+                return 'it is a CRF: train it by SDCA (solver="sdca") or LBFGS (solver="lbfgs")'
+            return 'it is a CRF with some labels missing: train it by LBFGS (solver="lbfgs")'
+        if lacking not in CRF | Capability.DECODING:
+            return "it is a CRF already: give the problem that it was made of"
+    elif lacking in CRF and Capability.MAX_ORACLE in has and Capability.SUM_ORACLE not in has:
+        return (
+            "and it has no sum oracle, which takes the marginals of chains, forests or single "
+            'nodes: train it as an SVM, for instance by BCFW (solver="bcfw")'
+        )
+    return LACKING[lacking][1]

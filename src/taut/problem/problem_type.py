@@ -3,8 +3,10 @@
 import inspect
 from typing import Any
 
+import numpy as np
+
 from taut.problem.any_problem import EVERY, AnyProblem
-from taut.problem.capability import LACKING, Capability
+from taut.problem.capability import LACKING, Capability, remedy
 
 MEMBERS = {name: member for name, member in vars(AnyProblem).items() if not name.startswith("_")}
 
@@ -15,6 +17,9 @@ def needed_by(member: Any) -> Capability:
     return vars(function).get("needed_by", Capability(0))
 
 
+DEFAULTS = {name: member for name, member in MEMBERS.items() if not needed_by(member)}
+
+
 def problem_type(cls: Any) -> Any:
     """Mark a class as that of a problem: members it does not write get their defaults.
 
@@ -22,36 +27,59 @@ def problem_type(cls: Any) -> Any:
     >>> PythonProblem.certifies.__doc__
     'The relaxation, or the stand-in, that primal and dual values are those of.'
     """
-    written = set(dir(cls))
-    for base in cls.__mro__:
-        written |= set(inspect.get_annotations(base))
-    for name, member in MEMBERS.items():
-        if name not in written and not needed_by(member):
+    written = written_in(cls)
+    for name, member in DEFAULTS.items():
+        if name not in written:
             setattr(cls, name, member)
     return cls
 
 
 def is_problem(value: Any) -> bool:
-    """Whether its class is marked."""
-    return "capabilities" in dir(type(value))
+    """Whether its class is marked: it has whatever has a default."""
+    return all(name in written_in(type(value)) for name in DEFAULTS)
+
+
+def written_in(cls: Any) -> set[str]:
+    """Members and fields of a class."""
+    return set(dir(cls)).union(*(inspect.get_annotations(base) for base in cls.__mro__))
 
 
 def require(problem: Any, needs: Capability, who: str) -> None:
     """Refuse a problem that lacks what ``who`` needs of it, and say what to do."""
     name = type(problem).__name__
+    if isinstance(problem, type):
+        raise TypeError(f"{problem.__name__} is a class; give one of its objects")
     if not is_problem(problem):
         raise TypeError(
             f"{name} is not a problem; give a problem, such as taut.structures make, or write "
             "@problem_type, from taut.problem.problem_type, above the class of your own"
         )
     for each in needs & ~problem.capabilities:
-        what, remedy = LACKING[each]
-        raise ValueError(f"{who} needs {what}, which {name} does not have; {remedy}")
+        what, then = LACKING[each][0], remedy(each, problem.capabilities)
+        raise ValueError(f"{who} needs {what}, which {name} does not have; {then}")
     if missing := missing_members(problem):
         raise TypeError(
             f"{name} cannot be used by {who}: it lacks\n  - " + "\n  - ".join(missing) + "\n"
             'Write them in its class; the page "How a solver sees a problem" has an example'
         )
+
+
+def weights_of(problem: Any, w: Any) -> np.ndarray:
+    """Weights as compiled code wants them, which does not look how many there are.
+
+    >>> from taut.structures import multiclass_problem
+    >>> weights_of(multiclass_problem(np.eye(3), np.array([0, 1, 2]), n_states=3), np.ones(5))
+    Traceback (most recent call last):
+    ValueError: w has shape (5,), but the problem has 12 weights; give those that were trained on \
+a problem with the same features and labels
+    """
+    w = np.require(w, np.float64, ["C", "A"])
+    if w.shape != (problem.dim,):
+        raise ValueError(
+            f"w has shape {w.shape}, but the problem has {problem.dim} weights; give those that "
+            "were trained on a problem with the same features and labels"
+        )
+    return w
 
 
 def missing_members(problem: Any) -> list[str]:

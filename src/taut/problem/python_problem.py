@@ -64,10 +64,10 @@ class Change:
 
 
 class Dual:
-    """(psi, loss) of every block."""
+    """(psi, loss) of every block, and which labels the tokens of its run stand for."""
 
-    def __init__(self, psi: list[Vector], loss: np.ndarray):
-        self.psi, self.loss = psi, loss
+    def __init__(self, psi: list[Vector], loss: np.ndarray, known: list[list[Label | None]]):
+        self.psi, self.loss, self.known = psi, loss, known
 
 
 @problem_type
@@ -294,14 +294,14 @@ class PythonProblem:
             nothing = Vector(np.zeros(0), np.zeros(0, np.int64))
         else:
             nothing = Vector(np.zeros(self.dim))
-        return Dual([nothing] * self.n, np.zeros(self.n))
+        return Dual([nothing] * self.n, np.zeros(self.n), self._known)
 
     def copy_dual(self, source: Any, target: Dual) -> None:
         if isinstance(source, np.ndarray):  # from a checkpoint
             ends = np.searchsorted(source["block"], np.arange(self.n), "right")
             for i, part in enumerate(np.split(source, ends[:-1])):
                 index = part["index"]
-                sound = index.size and index[0] == -1 and np.all(np.diff(index) > 0)
+                sound = index.size and index[0] == -1 and np.all(index[1:] > index[:-1])
                 if not sound or index[-1] >= self.dim or not np.all(np.isfinite(part["value"])):
                     raise ValueError(f"block {i} is not a dual block")
                 target.loss[i] = part["value"][0]
@@ -338,11 +338,15 @@ class PythonProblem:
                 digest.update(phi.indices.tobytes())
         return digest.hexdigest()
 
-    def hold(self, i: int, y: np.ndarray) -> None:
-        """One more holder of a label: it is forgotten when all have forgotten it."""
-        entry = self._known[i][int(y[0])]
-        assert entry is not None
-        entry.references += 1
+    def hold(self, i: int, y: np.ndarray, mu: Dual) -> None:
+        """One more holder of a label: it is forgotten when all have forgotten it.
+
+        ``y`` becomes its token here: the run it comes from may have been of another object.
+        """
+        if y[0] != 0:
+            entry = mu.known[i][int(y[0])]
+            assert entry is not None  # that run holds it
+            y[0] = self._remember(i, entry.label)
 
     def new_work(self) -> Change:
         return Change()

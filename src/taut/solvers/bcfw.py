@@ -40,7 +40,7 @@ from taut.problem import (
     scores,
     weight,
 )
-from taut.solvers.any_run import Objective
+from taut.solvers.any_run import Objective, check_follows
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import (
     AVERAGED,
@@ -50,6 +50,7 @@ from taut.solvers.block_state import (
     line_search,
     move,
 )
+from taut.solvers.certificate import Certificate
 from taut.solvers.checks import parsed
 from taut.solvers.corners import (
     Corners,
@@ -57,8 +58,9 @@ from taut.solvers.corners import (
     best_and_worst,
     grown,
     has_room,
-    hold_labels,
+    held,
     insert,
+    losses_of,
     new_corners,
     new_scratch,
     no_corners,
@@ -215,7 +217,7 @@ class BCFWRun(BlockRun):
         if not now.keeps_gram:
             corners = corners._replace(gram=np.zeros(0))
         if not self.is_compiled:
-            hold_labels(self.problem, corners)
+            corners = held(self.problem, corners, earlier.state.mu)
         first = len(earlier.state.ell)
         self._put_corners(with_new_blocks(self.problem, corners, self.lengths, first))
 
@@ -242,6 +244,13 @@ class BCFWRun(BlockRun):
                 raise ValueError("the active sets are inconsistent")
             self._put_corners(corners)
         super().put(arrays)
+
+    def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
+        super().check(arrays, certificate)
+        corners = self.state.corners
+        if self.solver.keeps_corners:
+            found = losses_of(self.problem, corners)
+            check_follows(corners.loss, found, "losses and labellings of the active sets")
 
 
 @by_reference

@@ -6,8 +6,9 @@ refused. A run says which arrays it has (``saved_arrays``), takes them back (``p
 must follow from the rest (``check``); everything else about checkpoints is here.
 
 The digest tells of damage. A file that was altered and signed anew is checked as far as compiled
-code trusts it, and no dual point is believed that does not belong to its weights and losses;
-numbers of remembered labellings and of points found earlier are believed.
+code trusts it, its header (``fault_of``) as far as any run has such numbers, and no dual point is
+believed that does not belong to its weights and losses; inner products of remembered labellings,
+and points found earlier, are believed if they are not absurd.
 """
 
 import hashlib
@@ -27,14 +28,20 @@ from taut.solvers.sampling import known_seed
 from taut.solvers.solution import Row
 from taut.spelling import OptionError
 
-FORMAT = "taut checkpoint 7"
+FORMAT = "taut checkpoint 8"
 # Counters beyond this are not exact as floats, and no run comes near.
 MOST_COUNTED = 2**53
+# Columns of a history.
+MAY_BE_NAN = ("soft_gap", "violation")
+ANY_NUMBER = ("score",)  # what people compute
+NEVER_FALL = ("passes", "seconds", "oracle_calls")
+RETURNED = ("last", "average", "earlier")
 
 
 class CheckpointFile:
     """What checkpoints of runs and of paths share."""
 
+    is_last = False  # whether what is saved has ended
     kind = "checkpoint"
     of = "run"
     identity: dict[str, Any]  # a checkpoint to go on from has the same
@@ -67,9 +74,15 @@ class CheckpointFile:
         try:
             write_archive(self.path, {**self.identity, **header}, arrays)
         except OSError as error:
+            then = (
+                "training has ended, and who resumes it goes on from the last that was written, if "
+                "there is one"
+                if self.is_last
+                else "training goes on and, unless it ends before, tries again after "
+                f"{self.every_seconds:g} seconds"
+            )
             warnings.warn(
-                f"the checkpoint {str(self.path)!r} could not be written ({error}); training goes "
-                f"on and, unless it ends before, tries again after {self.every_seconds:g} seconds",
+                f"the checkpoint {str(self.path)!r} could not be written ({error}); {then}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -133,6 +146,8 @@ class Checkpoint(CheckpointFile):
             raise self.damaged("array best_w")
         if not np.all(np.isfinite(best.w)):
             raise self.damaged("array best_w has values that are not finite")
+        if wrong := fault_of(best):
+            raise self.damaged(wrong)
         now = self.restore(run, arrays)
         primal = run.primal_of(best.w)
         run.put(arrays)
@@ -142,6 +157,11 @@ class Checkpoint(CheckpointFile):
 
     def _contradiction(self, run: Any, best: Best, now: Certificate, primal: float) -> str:
         """What of its claims cannot be, given what was proved just now; "" if all can."""
+        last, sooner = best.rows[-1], run.solver.check_every + 1  # what is begun is completed
+        if not last.passes <= run.passes <= last.passes + sooner:
+            return f"it is at pass {run.passes:g}, and its last certificate is of {last.passes:g}"
+        if last.oracle_calls > run.oracle_calls:
+            return f"it counts {run.oracle_calls} oracle calls, but {last.oracle_calls:g} before"
         # An approximate oracle proves another bound each time, within its accuracy.
         slack = 2.0 * run.problem.slack()
         if run.recomputes_objectives and not np.isclose(
@@ -176,6 +196,32 @@ class Checkpoint(CheckpointFile):
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self.damaged("its header") from error
         return best
+
+
+def fault_of(best: Best) -> str:
+    """What of a checkpoint's header no run writes; "" if nothing."""
+    if not best.rows:
+        return "it has no history"
+    rows = dict(zip(Row._fields, np.array(best.rows, np.float64).T, strict=True))
+    for name, column in rows.items():
+        allowed = np.isfinite(column) | (np.isnan(column) & (name in MAY_BE_NAN))
+        if name not in ANY_NUMBER and not allowed.all():
+            return f"its history has a value of {name} that is not finite"
+        if name in NEVER_FALL and np.any(np.diff(column, prepend=0.0) < 0):
+            return f"in its history {name} falls"
+    if rows["oracle_calls"][-1] > MOST_COUNTED:
+        return "its history counts more oracle calls than any run"
+    times = {"seconds": best.seconds, "found_at": best.found_at, **best.seconds_in}
+    for name, number in times.items():
+        if not 0 <= number < np.inf:
+            return f"{name} is {number}"
+    if not -np.inf < best.lowest <= best.primal or best.found_at > best.rows[-1].passes:
+        return "its best weights were found nowhere"
+    if (best.primal, best.dual) != (best.rows[-1].primal, best.rows[-1].dual) or best.dual < 0:
+        return "its bounds are not those of its history"
+    if best.returned not in RETURNED or not 0 <= best.checks_since <= len(best.rows):
+        return f"its best weights are the {best.returned!r}, of {best.checks_since} checks before"
+    return ""
 
 
 def check_arrays(

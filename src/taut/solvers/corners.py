@@ -11,8 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import Integers, Labels, Vector, both_modes, by_reference, compiled
-from taut.problem import forget, label_value, length, true_label
+from taut._compile import (
+    Integers,
+    Labels,
+    Problem,
+    Vector,
+    both_modes,
+    by_reference,
+    compiled,
+    in_mode,
+)
+from taut.problem import forget, label_loss, label_value, length, true_label
 
 
 @by_reference
@@ -135,11 +144,16 @@ def shrink(corners: Corners, rho: float, n_blocks: int) -> None:
         corners.before[slot] = corners.alpha[slot]
 
 
-def hold_labels(problem: Any, corners: Corners) -> None:
-    """Of a Python model, whose labels are forgotten when nobody holds them: these have one more."""
+def held(problem: Any, corners: Corners, mu: Any) -> Corners:
+    """Those of an earlier run, with its dual, as ``problem`` knows them.
+
+    A Python model's labels are forgotten when nobody holds them: they have one holder more.
+    """
+    corners = corners._replace(labels=corners.labels.copy())
     for slots, blocks in walk(corners):
         for slot, i in zip(slots, blocks, strict=True):
-            problem.hold(i, corners.labels[corners.label_at[slot] :])
+            problem.hold(i, corners.labels[corners.label_at[slot] :], mu)
+    return corners
 
 
 def saved_corners(
@@ -170,11 +184,18 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
     n, has_gram = len(lengths), corners.gram.size > 0
     if corners.head.size != n or corners.size.size != n or not 0 <= slots <= pool:
         return False
-    if labels > corners.labels.size or (has_gram and products > corners.gram.size):
+    if not 0 <= labels <= corners.labels.size or products < 0:
+        return False
+    if has_gram and products > corners.gram.size:
+        return False
+    # Sums may be beyond the largest integer, where they begin again from the smallest: below,
+    # what was not compared with anything yet is not added to anything.
+    if corners.size.min() < 1 or corners.size.max() > slots or corners.size.sum() > slots:
         return False
     if n_states is not None and np.any((corners.labels < 0) | (corners.labels >= n_states)):
         return False
-    visits, counted = np.zeros(slots, int), np.zeros(n, int)
+    visits, ranked, counted = np.zeros(slots, int), np.zeros(slots, int), np.zeros(n, int)
+    first = np.cumsum(corners.size) - corners.size
     for slot, block in walk(corners):
         if slot.min() < 0 or slot.max() >= slots:
             return False
@@ -183,25 +204,42 @@ def are_sound(corners: Corners, lengths: np.ndarray, n_states: int | None) -> bo
             return False
         counted[block] += 1
         start, rank, row = corners.label_at[slot], corners.rank[slot], corners.gram_at[slot]
-        inside = (start >= 0) & (start + lengths[block] <= labels) & (rank >= 0)
+        inside = (start >= 0) & (start <= labels - lengths[block]) & (rank >= 0)
         inside &= rank < corners.size[block]
         if has_gram:
-            inside &= (row >= 0) & (row + rank < products)
+            inside &= (row >= 0) & (row < products - rank)
         if not inside.all():
             return False
-    return bool(np.array_equal(counted, corners.size)) and largest == counted.max()
+        np.add.at(ranked, first[block] + rank, 1)
+    are_counted = np.array_equal(counted, corners.size) and ranked.max() == 1
+    return bool(are_counted) and largest == counted.max()
+
+
+def losses_of(problem: Any, corners: Corners) -> np.ndarray:
+    """Of the labelling of every slot, computed anew."""
+    losses = corners.loss.copy()
+    in_mode(_write_losses, problem)(problem, corners, losses)
+    return losses
+
+
+@compiled
+def _write_losses(problem: Problem, corners, losses):
+    for i in range(corners.head.size):
+        slot = corners.head[i]
+        while slot >= 0:
+            y = corners.labels[corners.label_at[slot] :]
+            losses[slot] = label_loss(problem, i, y)
+            slot = corners.following[slot]
 
 
 def are_weights(corners: Corners, alpha: np.ndarray) -> bool:
-    """Whether alpha is a distribution in every block, and ranks count its slots."""
-    sums, ranks = np.zeros(len(corners.head)), np.zeros(len(corners.head))
+    """Whether alpha is a distribution in every block."""
+    sums = np.zeros(len(corners.head))
     for slot, block in walk(corners):
         if alpha[slot].min() < 0:
             return False
         sums[block] += alpha[slot]
-        ranks[block] += corners.rank[slot]
-    expected = 0.5 * corners.size * (corners.size - 1)
-    return bool(np.allclose(sums, 1.0, rtol=0, atol=1e-9) and np.array_equal(ranks, expected))
+    return bool(np.allclose(sums, 1.0, rtol=0, atol=1e-9))
 
 
 @compiled

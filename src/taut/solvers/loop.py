@@ -158,15 +158,25 @@ class Loop:
     def _advance_to_next_check(self) -> Status | None:
         """Steps in slices short enough for Ctrl-C, time limit, progress and checkpoints."""
         run, n = self.run, self.run.pass_steps
+        if not run.solver.check_every > 0:
+            raise ValueError(
+                f"{run.solver.describe()} has check_every={run.solver.check_every!r}; passes "
+                "between two certificates, more than 0"
+            )
         end = min(self._next_check(), max(self.max_passes, self.best.rows[-1].passes))
         end_steps = int(np.ceil(end * n))
         slice_steps = n if run.is_compiled else 1
         while run.steps < end_steps:
-            before = time.perf_counter()
+            before, steps = time.perf_counter(), run.steps
             # Slices end with passes, because cheap passes are made between passes.
             with self.best.timed("steps", run):
                 run.advance(min(end_steps - run.steps, slice_steps, n - run.steps % n))
             elapsed = time.perf_counter() - before
+            if run.steps <= steps:
+                raise RuntimeError(
+                    f"advance of {type(run).__name__} counted no step: state.count[STEPS] is still "
+                    f"{steps}; every call adds to it the steps that it takes, {n} a pass"
+                )
             slice_steps = max(slice_steps // 2, 1) if elapsed > 0.2 else 2 * slice_steps
             stop = self.watch.after_slice(self)
             if stop is not None:

@@ -20,7 +20,7 @@ from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import Solution
-from taut.solvers.solver import Objective, Solver
+from taut.solvers.solver import Objective, Solver, check_solver
 from taut.solvers.watch import Callback, Watch
 
 
@@ -90,7 +90,7 @@ def solve(
         raise ValueError(f"patience={patience!r}; a number of certificates, at least 1")
     if resume and checkpoint is None:
         raise ValueError("resume=True needs a checkpoint to resume from: give checkpoint=path")
-    if isinstance(solver, str | type):
+    if isinstance(solver, str):
         raise TypeError(
             f"solver={solver!r}; solve takes a solver with its options, such as BCFW() or "
             "Simplicial(); names are for estimators"
@@ -98,7 +98,8 @@ def solve(
     if not (is_number(l1) and 0 <= l1 < np.inf):
         raise ValueError(f"l1={l1!r}; it must be a number, not negative")
     penalty = named_penalty(slack_penalty)
-    solver = solver or default_solver(problem, penalty)
+    solver = default_solver(problem, penalty) if solver is None else solver
+    check_solver(solver)
     objective = Objective(float(C), penalty, float(l1), bounds, seed, n_threads)
     solver.check_fits(problem, objective)
     run = solver.start(problem, objective)

@@ -15,6 +15,26 @@ from taut.solvers.any_run import AnyRun, Objective
 from taut.solvers.penalty import SlackPenalty
 
 
+def check_solver(solver: Any) -> None:
+    """Refuse what is no solver, in words for who writes one."""
+    if isinstance(solver, type):
+        raise TypeError(f"{solver.__name__} is a class; give a solver: {solver.__name__}()")
+    if not isinstance(solver, Solver):
+        raise TypeError(f"{solver!r} is not a solver; expected an object of a subclass of Solver")
+    name = type(solver).__name__
+    parameters = getattr(type(solver), "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        raise TypeError(
+            f"{name} is not a frozen dataclass; write @dataclass(frozen=True) above it: "
+            "checkpoints know a solver by its options"
+        )
+    if not isinstance(solver.needs, Capability):
+        raise TypeError(
+            f"{name}.needs is {solver.needs!r}; a Capability of taut.problem.capability is "
+            "expected, such as Capability.MAX_ORACLE"
+        )
+
+
 class Solver(ABC):
     """Subclasses are frozen dataclasses of options."""
 

@@ -93,6 +93,8 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 class Due(Protocol):
     """A checkpoint, as far as it matters when it is written."""
 
+    is_last: bool
+
     def is_due(self) -> bool:
         """Whether it is time to save again."""
 
@@ -136,18 +138,22 @@ class Watch:
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Meanwhile, Ctrl-C is only noted."""
+        if self.checkpoint is not None:
+            self.checkpoint.is_last = False
         noting = deferred_interrupt() if self.interrupt is None else nullcontext(self.interrupt)
         with closing(self.progress), noting as self._noted:
             yield
 
     def save(self, work: Work) -> None:
+        """For the last time: what follows ends it."""
         if self.checkpoint is not None:
+            self.checkpoint.is_last = True
             work.save_to(self.checkpoint)
 
     def after_slice(self, work: Work) -> Stop | None:
         """Save if it is time, show how far it is; whether to stop, and why."""
         if self.checkpoint is not None and self.checkpoint.is_due():
-            self.save(work)
+            work.save_to(self.checkpoint)
         self.progress.line(work.line)
         if self._noted.requested:
             return Stop.TERMINATED if self._noted.is_termination else Stop.INTERRUPTED

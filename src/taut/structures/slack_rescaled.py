@@ -213,8 +213,8 @@ class SlackRescaled(SlackRescaledFields):
         """max_y loss_i(y), which is the oracle's value at w = 0 here, too."""
         return problem.base.worst_losses()
 
-    def hold(problem, i: int, y: np.ndarray) -> None:
-        problem.base.hold(i, y)
+    def hold(problem, i: int, y: np.ndarray, mu: Any) -> None:
+        problem.base.hold(i, y, mu)
 
     def fingerprint(problem, n: int | None = None) -> str:
         """A dual point under margin rescaling proves nothing here, so it is another one's hash."""
@@ -235,7 +235,11 @@ def examples_of(problem: Any, dual: np.ndarray) -> int:
     n = bisect_left(range(problem.n), dual.size, key=lambda k: problem.base.dual_size(k) + k)
     if dual.ndim != 1 or n == 0 or problem.base.dual_size(n) + n != dual.size:
         whole = problem.base.dual_size(problem.n) + problem.n
-        raise ValueError(f"there are {dual.shape} numbers, not {whole}")
+        raise ValueError(
+            f"a dual of shape {dual.shape} is not of the first of {problem.n} examples: by "
+            f"dual_size of {type(problem.base).__name__} it would have {whole} numbers for all; "
+            "new_dual and dual_size must agree"
+        )
     return n
 
 

@@ -13,7 +13,8 @@ from taut.solvers.any_run import Objective, check_follows, flattened
 from taut.solvers.block_state import State
 from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
-from taut.solvers.corners import saved_corners
+from taut.solvers.checkpoint import MOST_COUNTED
+from taut.solvers.corners import losses_of, saved_corners
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
 from taut.solvers.decomposition.iterations import product_iteration, working_set_iteration
 from taut.solvers.decomposition.master import solve_master
@@ -353,7 +354,10 @@ class DecompositionRun(OracleRun):
             corners = saved_corners(
                 "cache.", "remembered labellings", arrays, self.lengths, self.problem.n_states
             )
-            self.cache.corners, self.cache.time = corners, int(arrays["time"][0])
+            time = int(arrays["time"][0])
+            if not 0 <= time <= MOST_COUNTED:
+                raise ValueError(f"its remembered labellings are at time {time}")
+            self.cache.corners, self.cache.time = corners, time
         for name in KEPT:
             getattr(state, name)[...] = arrays[name]
         self.clip()
@@ -362,3 +366,15 @@ class DecompositionRun(OracleRun):
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         self.rebuild()
         check_follows(arrays["v"], self.state.v, "weights and points")
+        points = self.state.points
+        worst = super().worst_losses(cold=False)
+        if self.solver.is_product:
+            most = (self.importance * worst)[points.block]
+        else:  # of a plane: slope * loss - h*(slope), which is at most h(loss)
+            most = self.importance @ self.penalty.cost(worst)
+        if np.any(points.loss > (1.0 + 1e-6) * most):  # as accurate as the slowest oracle
+            raise ValueError("a point has a loss that no labelling has")
+        if self.cache is not None:
+            corners = self.cache.corners
+            found = losses_of(self.problem, corners)
+            check_follows(corners.loss, found, "losses and remembered labellings")

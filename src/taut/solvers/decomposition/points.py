@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut.arrays.sound_sparse import check_sound
+
 Rows = Any  # (m, dim) array or CSR array
 
 PER_POINT = ("loss", "block", "weight", "retained", "idle")
@@ -119,7 +121,7 @@ class Points:
         if self.is_sparse:
             parts = tuple(arrays[name].copy() for name in ("data", "indices", "indptr"))
             rows = sparse.csr_array(parts, shape=(count, self.dim))
-            rows.check_format(full_check=True)
+            check_sound(rows, "the points")
         else:
             rows = arrays["rows"].copy()
             if rows.shape != (count, self.dim):
@@ -153,7 +155,7 @@ class Points:
             larger = np.zeros((2 * m, 2 * m))
             larger[:before, :before] = self._gram[:before, :before]
             self._gram = larger
-        products = dense(self.rows[before:] @ self.rows.T)
+        products = inner_products(self.rows[before:], self.rows)
         self._gram[before:m, :m] = products
         self._gram[:m, before:m] = products.T
 
@@ -162,7 +164,7 @@ class Points:
         if self.keeps_gram:
             return self._gram if which is None else self._gram[np.ix_(which, which)]
         rows = self.rows if which is None else self.rows[which]
-        return np.ascontiguousarray(dense(rows @ rows.T))
+        return np.ascontiguousarray(inner_products(rows, rows))
 
     def forget_gram(self) -> None:
         """It is large; ``restore`` computes it again."""
@@ -218,6 +220,19 @@ class Points:
         self.keep(~(self.retained & in_blocks))
         self.add(rows, loss, blocks[used], retained=True)
         self.weight[len(self) - int(used.sum()) :] = mass[used]
+
+
+def inner_products(rows: Rows, others: Rows) -> np.ndarray:
+    """Of all pairs; ValueError if they are too large: no master problem can be solved with them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = dense(rows @ others.T)
+    if not np.all(np.isfinite(products)):
+        largest = max(norms(rows).max(initial=0.0), norms(others).max(initial=0.0))
+        raise ValueError(
+            f"features of labellings, times sample weights, are as large as {largest:.3g}, and "
+            "their inner products overflow: scale the features or the sample weights down"
+        )
+    return products
 
 
 def norms(rows: Rows) -> np.ndarray:

@@ -155,12 +155,15 @@ class DescribedGraphs(GraphFields):
 
     def slack(problem) -> float:
         """How much more than another time the oracle may prove: its accuracy, on average."""
-        worst = problem.importance @ problem.worst_losses() / problem.n
-        accuracy = problem.arrays.search.accuracy
-        return float(accuracy * worst) if problem.method == Method.MESSAGE_PASSING else 0.0
+        worst = problem.worst_losses()
+        if worst is None or problem.method != Method.MESSAGE_PASSING:
+            return 0.0
+        return float(problem.arrays.search.accuracy * (problem.importance @ worst) / problem.n)
 
-    def worst_losses(problem) -> np.ndarray:
-        """max_y loss_i(y): the value of the oracle at w = 0, without calling it."""
+    def worst_losses(problem) -> np.ndarray | None:
+        """max_y loss_i(y), without calling the oracle; None where counts forbid some labellings."""
+        if problem.has_counts:
+            return None
         nodes, loss = problem.arrays.nodes, problem.arrays.loss
         per_node = loss.cost.max(axis=2)[nodes.type, loss.truth] * loss.node_weight
         return loss.scale * np.add.reduceat(per_node, problem.pointer[:-1])
