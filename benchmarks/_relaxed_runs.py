@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from taut.graph_training import AugmentedLagrangian
 from taut.solvers import BCFW, solve
-from taut.solvers.any_run import Objective
 from taut.solvers.certificate import OraclePass
+from taut.solvers.objective import Objective
 
 
 class Contestant(NamedTuple):

@@ -23,7 +23,7 @@ from scipy import sparse
 from taut.datasets import load_ocr_letters
 from taut.decode import decode
 from taut.solvers import Solver
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of

@@ -29,7 +29,7 @@ from common import cpu_seconds, ocr_problem, part, score_chunks, table
 
 from taut.posterior import posterior
 from taut.solvers import LBFGS, SDCA
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures.chain import chain_problem
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of

@@ -7,7 +7,7 @@ from taut_reference import chain_pair, multiclass_pair
 
 from taut.path.path_kinds import best_multiple
 from taut.solvers import BCFW
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 
 PAIRS = {
     "weighted multiclass": multiclass_pair(7, 3, n_features=2, weighted=True, seed=2),

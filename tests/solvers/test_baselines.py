@@ -23,7 +23,7 @@ from taut.graph_training.edge_messages import fit_messages, fit_softly, log_sum_
 from taut.graph_training.factor_solver import FactorRun
 from taut.graph_training.factor_state import LENGTH, SCALE
 from taut.solvers import Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 
 C = 0.7
 BOX = (-0.1, 0.3)

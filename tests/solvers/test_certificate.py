@@ -11,7 +11,7 @@ from scipy import sparse
 from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 
 C = 0.6
 PAIRS = tiny_pairs()

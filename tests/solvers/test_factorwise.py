@@ -29,7 +29,7 @@ from taut.graph_training.factor_solver import FactorRun
 from taut.graph_training.factor_state import RHO, UPDATES
 from taut.graph_training.multipliers import take_direct_step
 from taut.solvers import Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import chain_problem
 
 C, RHO_SOFT, BOX = 0.6, 0.4, (-0.3, 0.04)

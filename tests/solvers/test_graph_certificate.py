@@ -19,7 +19,7 @@ from slices import killed_at
 from taut_reference import chain_pair, multiclass_pair
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import chain_problem, multiclass_problem
 from taut.structures.graphs import GraphModel, graph_problem
 from taut.structures.graphs.graph_problem import GraphProblem

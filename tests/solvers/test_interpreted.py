@@ -5,7 +5,7 @@ import pytest
 from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import Pairwise
 
 PAIRS = tiny_pairs()

@@ -12,8 +12,8 @@ from crf_reference import CRFReference, boxes, crf_pairs
 from taut_reference import chain_pair
 
 from taut.solvers import LBFGS, SDCA, Status, solve
-from taut.solvers.any_run import Objective
 from taut.solvers.lbfgs import LBFGSRun
+from taut.solvers.objective import Objective
 from taut.structures import Pairwise, multiclass_problem, smoothed
 
 C, TOL = 0.6, 1e-8

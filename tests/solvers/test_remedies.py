@@ -10,7 +10,7 @@ from python_models import Chain
 from taut import PythonProblem, smoothed
 from taut.choice.registry import OWN, registered_solver
 from taut.problem.capability import CRF, Capability
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import chain_problem, partly_labelled, slack_rescaled
 
 

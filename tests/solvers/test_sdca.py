@@ -16,7 +16,7 @@ from taut_reference import chain_pair
 from taut import regularization_path
 from taut.path import PathStatus
 from taut.solvers import BCFW, LBFGS, SDCA, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import Pairwise, chain_problem, multiclass_problem, smoothed
 from taut.structures.features import node_features
 

@@ -30,9 +30,8 @@ from slices import killed_at
 from taut_reference import chain_pair
 
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, solve
-from taut.solvers.any_run import Objective
 from taut.solvers.decomposition.decomposition import DecompositionRun
-from taut.solvers.penalty import SlackPenalty
+from taut.solvers.objective import Objective, SlackPenalty
 from taut.structures import slack_rescaled
 
 C = 1.3

@@ -16,7 +16,7 @@ from taut_reference import chain_pair, multiclass_pair
 
 from taut import PythonProblem, check_problem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import Pairwise, slack_rescaled
 from taut.structures.features import node_features
 from taut.structures.graphs.graph_problem import GraphProblem

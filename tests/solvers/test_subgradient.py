@@ -13,8 +13,7 @@ from taut_reference import tiny_pairs
 
 from taut import PythonProblem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
-from taut.solvers.penalty import SlackPenalty
+from taut.solvers.objective import Objective, SlackPenalty
 from taut.solvers.sampling import draw, new_sampler
 from taut.solvers.subgradient import Subgradient, SubgradientRun
 from taut.structures import Pairwise

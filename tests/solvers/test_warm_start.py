@@ -7,7 +7,7 @@ from taut_reference import chain_pair, tiny_pairs
 
 from taut import PythonProblem
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures import chain_problem
 
 PAIRS = tiny_pairs()

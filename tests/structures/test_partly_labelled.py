@@ -11,8 +11,8 @@ from taut_reference import chain_pair, multiclass_pair
 
 from taut import regularization_path
 from taut.solvers import LBFGS, SDCA, Status, solve
-from taut.solvers.any_run import Objective
 from taut.solvers.lbfgs import LBFGSRun
+from taut.solvers.objective import Objective
 from taut.structures import partly_labelled, smoothed
 
 C = 0.6

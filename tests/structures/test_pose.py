@@ -29,7 +29,7 @@ from taut.problem import (
     shift,
 )
 from taut.solvers import BCFW, FrankWolfe, Status, solve
-from taut.solvers.any_run import Objective
+from taut.solvers.objective import Objective
 from taut.structures.pose import Pose
 from taut.structures.pose_build import pose_problem
 

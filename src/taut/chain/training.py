@@ -32,7 +32,7 @@ from taut.losses import checked_weights, cost_matrix
 from taut.memory import check_memory, pairs_and_labels
 from taut.solvers import BCFW, LBFGS, SDCA, Solution
 from taut.solvers.checks import is_number
-from taut.solvers.penalty import SlackPenalty, named_penalty
+from taut.solvers.objective import SlackPenalty, named_penalty
 from taut.solvers.sampling import Order
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import ImpossibleConstraint, InvalidTruth

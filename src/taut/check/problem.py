@@ -10,7 +10,7 @@ from taut.check.python_model import model_findings
 from taut.problem.capability import STEPS, Capability
 from taut.problem.problem_type import require
 from taut.problem.python_problem import PythonProblem
-from taut.solvers.bounds import problem_bounds
+from taut.solvers.objective import problem_bounds
 
 
 def check_problem(problem: Any, n_examples: int = 10, random_state: int = 0) -> None:

@@ -28,7 +28,7 @@ from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.decomposition.decomposition import MOST_TOGETHER
 from taut.solvers.lbfgs import LBFGS
-from taut.solvers.penalty import SlackPenalty
+from taut.solvers.objective import SlackPenalty
 from taut.solvers.sampling import Order
 from taut.solvers.sdca import SDCA
 from taut.solvers.solver import Solver

@@ -14,7 +14,7 @@ from taut.choice.registry import (
     what_it_trains,
 )
 from taut.problem.capability import CRF
-from taut.solvers.penalty import named_penalty
+from taut.solvers.objective import named_penalty
 from taut.solvers.solver import Solver
 
 # Of estimators that have no rho: their models are not graphs.

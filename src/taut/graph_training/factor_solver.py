@@ -33,10 +33,10 @@ from taut.graph_training.multipliers import (
 from taut.graph_training.steps import Step, drawn_steps, example_steps
 from taut.graph_training.warm_start import take_marginals
 from taut.problem.capability import Capability
-from taut.solvers.any_run import AnyRun, Objective, check_follows
-from taut.solvers.bounds import problem_bounds
+from taut.solvers.any_run import AnyRun, check_follows
 from taut.solvers.certificate import Certificate
 from taut.solvers.checks import parsed
+from taut.solvers.objective import Objective, problem_bounds
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver

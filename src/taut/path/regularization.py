@@ -9,8 +9,8 @@ from taut.metrics.scorers import Scorer
 from taut.path.held_out import checked_lambdas
 from taut.path.result import RegularizationPath
 from taut.path.task import GRID, LINEAR, PathOptions, Task, check_path_limits
-from taut.solvers.bounds import Bounds
 from taut.solvers.loop import Score
+from taut.solvers.objective import Bounds
 from taut.solvers.watch import Callback
 
 

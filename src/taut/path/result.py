@@ -22,9 +22,9 @@ from taut.path.storage import PathCheckpoint
 from taut.path.task import GRID, PathOptions, Task, check_lam_min, check_path_limits
 from taut.path.walk import PathStatus
 from taut.plotting import plot_path
-from taut.solvers.bounds import placed
 from taut.solvers.checks import is_number
 from taut.solvers.loop import Score
+from taut.solvers.objective import placed
 from taut.solvers.one_blas_thread import one_blas_thread
 from taut.solvers.progress import Progress
 from taut.solvers.solution import Solution

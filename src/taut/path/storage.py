@@ -20,8 +20,8 @@ import numpy as np
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.arrays.accumulator import dense_accumulator
 from taut.problem import add_corner, begin_change, length, project, true_label, weight
-from taut.solvers.bounds import placed
 from taut.solvers.checkpoint import CheckpointFile, check_arrays
+from taut.solvers.objective import placed
 
 FORMAT = "taut path 4"
 

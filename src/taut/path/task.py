@@ -17,11 +17,11 @@ from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import is_problem, require
 from taut.solvers.bcfw import BCFW, Direction
 from taut.solvers.block_solver import BlockRun, BlockSolver
-from taut.solvers.bounds import Bounds
 from taut.solvers.checks import check_limits, is_number
+from taut.solvers.objective import Bounds, Objective
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status
-from taut.solvers.solver import Objective, Solver
+from taut.solvers.solver import Solver
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
 WARM_STARTS = ("best", "primal", "dual", None)

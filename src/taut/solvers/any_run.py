@@ -1,28 +1,16 @@
 """What the loop asks of a run, whatever moves it."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from taut.problem.any_problem import AnyProblem
 from taut.solvers.block_state import ORACLE_CALLS, STEPS
-from taut.solvers.bounds import Bounds
 from taut.solvers.certificate import Certificate, Point
-from taut.solvers.penalty import SlackPenalty
+from taut.solvers.objective import Objective
 from taut.solvers.sampling import put_sampler
 from taut.solvers.solution import Solution, Status
-
-
-class Objective(NamedTuple):
-    """What is minimised, beside what the problem says, and what a run has to itself."""
-
-    C: float
-    penalty: SlackPenalty = SlackPenalty.LINEAR
-    l1: float = 0.0
-    bounds: Bounds | None = None
-    seed: int = 0
-    n_threads: int = 1
 
 
 class AnyRun(ABC):

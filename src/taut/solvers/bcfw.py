@@ -40,7 +40,7 @@ from taut.problem import (
     scores,
     weight,
 )
-from taut.solvers.any_run import Objective, check_follows
+from taut.solvers.any_run import check_follows
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import (
     AVERAGED,
@@ -69,6 +69,7 @@ from taut.solvers.corners import (
     with_new_blocks,
 )
 from taut.solvers.corrective import cheap_passes, corrective_steps, sweep
+from taut.solvers.objective import Objective
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.solution import Solution, describe
 

@@ -11,7 +11,6 @@ import numpy as np
 from taut._compile import Problem, compiled, in_mode
 from taut.arrays.accumulator import DENSE, Accumulator, dense_accumulator
 from taut.problem import add_corner, advance, begin_change, true_label
-from taut.solvers.any_run import Objective
 from taut.solvers.block_state import (
     AVERAGED,
     GLOBAL_GAP,
@@ -22,10 +21,10 @@ from taut.solvers.block_state import (
     State,
     rebuild_weights,
 )
-from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import parsed
 from taut.solvers.corners import Corners, new_scratch, no_corners, shrink
+from taut.solvers.objective import Objective, placed, problem_bounds
 from taut.solvers.oracle_run import OracleRun
 from taut.solvers.sampling import Order, new_sampler, set_all_gaps
 from taut.solvers.solution import Solution, describe

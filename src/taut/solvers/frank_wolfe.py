@@ -15,9 +15,9 @@ import numpy as np
 from taut._compile import Problem, compiled, in_mode
 from taut.arrays.accumulator import dense_accumulator, squared_norm
 from taut.problem import add_corner, advance, begin_change, forget, label_loss, project, weight
-from taut.solvers.any_run import Objective
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import AVERAGED, STEPS, line_search, move
+from taut.solvers.objective import Objective
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from taut.problem.capability import Capability
-from taut.solvers.any_run import AnyRun, Objective, check_follows
+from taut.solvers.any_run import AnyRun, check_follows
 from taut.solvers.block_state import ORACLE_CALLS, STEPS
-from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checks import is_count
 from taut.solvers.expectations import Expectations
+from taut.solvers.objective import Objective, placed, problem_bounds
 from taut.solvers.quasi_newton import QuasiNewton
 from taut.solvers.solution import Solution, Status
 from taut.solvers.solver import Solver

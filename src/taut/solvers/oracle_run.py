@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from taut._compile import in_mode
-from taut.solvers.any_run import AnyRun, Objective, check_follows
+from taut.solvers.any_run import AnyRun, check_follows
 from taut.solvers.block_state import ORACLE_CALLS
 from taut.solvers.certificate import Certificate, OraclePass, block_averages, lengths_of
+from taut.solvers.objective import Objective
 
 
 class OracleRun(AnyRun):

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut.solvers.bounds import placed
+from taut.solvers.objective import placed
 
 SUFFICIENT = 1e-4  # part of the decrease that the slope promises
 MOST_TRIALS = 30  # each at most half as long as the one before

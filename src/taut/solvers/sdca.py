@@ -34,9 +34,9 @@ from taut.problem import (
     weight,
 )
 from taut.problem.capability import CRF, Capability
-from taut.solvers.any_run import Objective
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import AVERAGED, ORACLE_CALLS, STEPS, line_search, move
+from taut.solvers.objective import Objective
 from taut.solvers.sampling import Order, draw, set_gap
 
 # Compiled code compares with plain numbers.

@@ -9,18 +9,17 @@ import numpy as np
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import require
 from taut.solvers.bcfw import BCFW
-from taut.solvers.bounds import Bounds
 from taut.solvers.checkpoint import Checkpoint
 from taut.solvers.checks import check_limits, is_number
 from taut.solvers.decomposition import Simplicial
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.loop import Loop
+from taut.solvers.objective import Bounds, Objective, SlackPenalty, named_penalty
 from taut.solvers.one_blas_thread import one_blas_thread
-from taut.solvers.penalty import SlackPenalty, named_penalty
 from taut.solvers.progress import Progress, announced_compilation
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import Solution
-from taut.solvers.solver import Objective, Solver, check_solver
+from taut.solvers.solver import Solver, check_solver
 from taut.solvers.watch import Callback, Watch
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import require
-from taut.solvers.any_run import AnyRun, Objective
-from taut.solvers.penalty import SlackPenalty
+from taut.solvers.any_run import AnyRun
+from taut.solvers.objective import Objective, SlackPenalty
 
 
 def check_solver(solver: Any) -> None:

@@ -54,14 +54,12 @@ import numpy as np
 
 from taut._compile import in_mode
 from taut.arrays.accumulator import dense_accumulator
-from taut.solvers.any_run import Objective
 from taut.solvers.block_solver import shrink_toward_truth
 from taut.solvers.block_state import rebuild_weights
-from taut.solvers.bounds import placed, problem_bounds
 from taut.solvers.certificate import Certificate, OraclePass, Point
 from taut.solvers.checks import is_count, parsed
+from taut.solvers.objective import Objective, SlackPenalty, placed, problem_bounds
 from taut.solvers.oracle_run import OracleRun
-from taut.solvers.penalty import SlackPenalty
 from taut.solvers.sampling import Order, new_sampler
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taut.solvers.any_run import Objective, check_follows, flattened
+from taut.solvers.any_run import check_follows, flattened
 from taut.solvers.block_state import State
-from taut.solvers.bounds import Bounds, placed, problem_bounds
 from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import MOST_COUNTED
 from taut.solvers.corners import losses_of, saved_corners
@@ -22,8 +21,8 @@ from taut.solvers.decomposition.one_simplex import LabelCache, one_simplex_itera
 from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
 from taut.solvers.decomposition.row_maker import RowMaker
+from taut.solvers.objective import Bounds, Objective, SlackPenalty, placed, problem_bounds
 from taut.solvers.oracle_run import OracleRun
-from taut.solvers.penalty import SlackPenalty
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
 
