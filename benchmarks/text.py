@@ -100,6 +100,10 @@ def training(train: Path, test: Path, folder: Path, quick: bool) -> None:
         ["taut train / tag", seconds, 1.0, f1(model, test), ours[0].megabytes,
          model.stat().st_size / 1e6, 2012 / tagging, 1.0]
     ]  # fmt: skip
+    for option in ("--fast", "--exact", "--crf"):
+        done = run([*command, option])
+        rows.append([f"taut train {option}", done.seconds, done.seconds / seconds, f1(model, test),
+                     done.megabytes, model.stat().st_size / 1e6, np.nan, np.nan])  # fmt: skip
     for name in peers:
         peer_model = folder / f"{name}.crfsuite"
         options = ["--algorithm", name, "--options", json.dumps(PEERS[name])]
