@@ -306,7 +306,7 @@ def test_a_certificate_within_the_rules_is_accepted(stored, tmp_path):
     header["certificate"].update(history=[ROW], passes=3, returned="earlier")
     model, _ = load_chain(changed((header, stored[1]), tmp_path))
     assert model.solution.history.oracle_calls.tolist() == [3]
-    assert "the best iterate, that of pass" in str(model.solution)
+    assert "the best ones, those of pass" in str(model.solution)
 
 
 # --- encoders -------------------------------------------------------------------------------------

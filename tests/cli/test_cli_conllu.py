@@ -69,3 +69,21 @@ def test_numbers_in_place_of_words_are_noted(taut, tmp_path):
     text.write_text("1 the DT\n2 cat NN\n\n1 a DT\n\n")
     answer = taut("train", text, "-o", tmp_path / "m")
     assert "note: the first column, which templates call w, holds numbers; if this is" in answer.err
+
+
+def test_labels_are_not_written_where_others_were_learned(taut, fails, bank, tmp_path):
+    model = tmp_path / "m"
+    taut("train", bank, "-o", model, "--label", "upos", "--quiet")
+    line = fails("tag", "-m", model, bank, "--label", "feats")
+    assert line.endswith("trained on upos; --label feats would write its labels there")
+
+
+def test_words_without_a_label_are_noted(taut, fails, bank, tmp_path):
+    answer = taut("train", bank, "-o", tmp_path / "m", "--label", "misc:NER")
+    assert "have no" not in answer.err
+    partly = tmp_path / "partly.conllu"
+    partly.write_text(conllu([[("a", "X", "O"), ("b", "_", "O")], [("c", "Y", "O")]]))
+    answer = taut("train", partly, "-o", tmp_path / "m", "--label", "upos")
+    assert "note: 1 words have no upos (_), which is learned as a label" in answer.err
+    line = fails("train", bank, "-o", tmp_path / "m", "--label", "misc:Nope")
+    assert "no word of the file has the key 'Nope' in its last column" in line

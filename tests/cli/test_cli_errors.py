@@ -72,6 +72,10 @@ def test_names_in_the_help_are_those_that_exist():
         ("train x -o m --separator ab", "--separator: 'ab' is not one character"),
         ("train x -o m --label-column last", "--label-column: invalid int value: 'last'"),
         ("train x -o m --plot p.txt", "--plot: 'p.txt' does not end in .png, .pdf, .svg"),
+        ("train x -o m --fast --tol 1", "--fast stands for a --tol; give one of them"),
+        ("train x -o m --exact --dev y", "with --dev the score on held-out text does"),
+        ("train x -o m --fast --exact", "not allowed with argument"),
+        ("train x -o m --label misc:P", "where probabilities go; take another key"),
         ("train x -o m --resume", "--resume needs the --checkpoint to go on from"),
         ("train x -o m --scheme-in-training", "--scheme-in-training needs a --scheme"),
         ("train x -o m --patience 2", "--patience needs held-out text: --dev FILE"),
@@ -155,8 +159,8 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b"a O\nb I-X\nc B-X\n", "--scheme IOB2 --scheme-in-training",
          "sequence 0, position 1: 'I-X' may not follow 'O'"),
         (b"a X\nb Y\n", "--comment=", "comment='': it must be the beginning of a line"),
-        (b"\tw=a\n", "--format attributes", "line 1: the line begins with a tab: its label is "
-                                            "missing; if the file has no labels, say --unlabelled"),
+        (b"\tw=a\n", "--format attributes", "its label is missing; without labels it can "
+                                            "only be tagged, with --unlabelled"),
         (b"@weight:0\nX\ta\nY\tb\n", "--format attributes", "all sample weights are zero"),
         (b"X a b\nY b\n", "--format attributes", "no line has a tab; label and attributes are "
                                                  "separated by tabs, not by blanks"),
@@ -374,7 +378,7 @@ def test_labels_whose_pairs_do_not_fit_in_memory_are_refused(fails, taut, tmp_pa
     assert fails(*run).endswith(
         "text: there are 200 labels (L000, L001, L002, L003, L004, ...); training takes 0.1 GB "
         "of memory, most of it for pairs of labels in each sequence, and there are 0.1 GB; "
-        "is this the label column? see --label-column"
+        "are these the labels? see --label-column"
     )
     for enough in (2 * needed, None):
         monkeypatch.setattr("taut.memory.memory_bytes", lambda enough=enough: enough)

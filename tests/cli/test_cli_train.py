@@ -353,6 +353,24 @@ def test_C_is_the_one_that_scores_best_on_held_out_text(taut, text, tmp_path):
     assert span_f1(TAGS, predictions(tmp_path / "m.taut")) == 1.0
 
 
+def test_a_checkpoint_that_is_not_there_is_noted(taut, text, tmp_path):
+    run = ("train", text, "-o", tmp_path / "m", "--template", "w[0]", "--resume")
+    answer = taut(*run, "--checkpoint", tmp_path / "run.npz")
+    assert f"note: {tmp_path}/run.npz does not exist; training begins anew" in answer.err
+    assert "note" not in taut(*run, "--checkpoint", tmp_path / "run.npz").err
+
+
+def test_the_score_said_is_that_of_the_weights_whatever_was_held_out_before(taut, text, tmp_path):
+    dev = tmp_path / "dev.txt"
+    dev.write_text(columns([[(word, pos, "O") for word, pos, _ in rows] for rows in ROWS[:2]]
+                           + [[("it", "PRP", "B-NP")]]))  # fmt: skip
+    run = ("train", text, "-o", tmp_path / "m", "--template", "chunking", "--json",
+           "--checkpoint", tmp_path / "run.npz")  # fmt: skip
+    taut(*run, "--dev", text, "--max-passes", "4")
+    said = json.loads(taut(*run, "--dev", dev, "--resume", "--max-passes", "4").out)["dev"]["score"]
+    assert said == json.loads(taut("eval", "-m", tmp_path / "m", dev, "--json").out)["micro"]["f1"]
+
+
 @pytest.mark.parametrize("stops_at_once", [False, True])
 def test_the_model_saved_scores_what_was_announced(taut, tmp_path, stops_at_once):
     """Noise: training again with the C that was found need not find such weights again."""

@@ -310,3 +310,30 @@ def test_a_scheme_in_which_the_labels_write_no_span_is_refused():
         new(scheme="IOBES").fit(STRINGS, TAGS)
     with pytest.raises(ValueError, match="scheme_in_training=True needs a scheme"):
         new(scheme_in_training=True).fit(STRINGS, TAGS)
+
+
+def test_held_out_labels_that_are_of_no_scheme_are_refused_at_once():
+    with pytest.raises(ValueError, match="y_val: the label 'FOO' does not belong"):
+        new().fit(STRINGS, TAGS, X_val=STRINGS[:1], y_val=[["FOO", *TAGS[0][1:]]])
+    numbers = new().fit(STRINGS, TAGS, X_val=STRINGS[:1], y_val=[[7, *TAGS[0][1:]]])
+    assert numbers.solution_.score == pytest.approx(1.0 - 1.0 / len(TAGS[0]))
+
+
+def test_a_warm_start_at_a_smaller_tol_takes_the_solver_for_it():
+    rng = np.random.default_rng(0)
+    X = [[[f"a{k}" for k in rng.integers(0, 300, 3)] for _ in range(5)] for _ in range(60)]
+    y = [[f"L{int(token[0][1:]) % 3}" for token in x] for x in X]
+    clf = new(C=1.0, tol=0.03).fit(X, y)
+    assert clf.solution_.solver.averaging
+    clf.set_params(tol=1e-3, warm_start=True).fit(X, y)
+    assert not clf.solution_.solver.averaging
+    assert clf.solution_.relative_gap <= 1e-3
+    clf.set_params(tol=0.1).fit(X, y)
+    assert clf.solution_.solver.averaging
+
+
+def test_options_changed_before_more_sequences_come_are_checked():
+    for wrong in ({"features": "bogus"}, {"loss": "bogus"}, {"scheme_in_training": True}):
+        clf = new().fit(STRINGS, TAGS).set_params(**wrong)
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            clf.partial_fit(STRINGS, TAGS)

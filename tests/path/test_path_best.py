@@ -46,3 +46,22 @@ def test_of_equal_scores_those_of_the_strongest_regularisation_are_kept():
 def test_without_scores_there_is_no_best():
     with pytest.raises(ValueError, match="there are no scores: give held-out data to validate="):
         regularization_path(PROBLEM, eps=0.1, lam_min=0.1).best()
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_was_found_before_a_checkpoint_is_not_taken_for_other_weights(keeps, tmp_path):
+    """Scores fall from the first lambda on; the weights of the best are in no file."""
+    lambdas = np.geomspace(1.0, 0.01, 10)
+    options = dict(
+        eps=0.1, validate=lambda w: -float(w @ w), validate_at=lambdas, keep_weights=keeps,
+        checkpoint=tmp_path / "path", checkpoint_seconds=0.0,
+    )  # fmt: skip
+    regularization_path(PROBLEM, lam_min=0.1, **options)
+    path = regularization_path(PROBLEM, lam_min=0.1, **options, resume=True).extend(0.005)
+    assert path.best_lambda == lambdas[0]
+    if keeps:
+        assert path.best().lam == lambdas[0]
+        assert 0.0 <= path.best().gap <= 0.1 * path.scale * (1.0 + 1e-9)
+    else:
+        with pytest.raises(ValueError, match="before this path was taken up from its checkpoint"):
+            path.best()

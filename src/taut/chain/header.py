@@ -163,6 +163,7 @@ def packed_solution(solution: Solution) -> dict[str, Any]:
         history = history[np.linspace(0, len(history) - 1, MOST_HISTORY).astype(int)]
     return {
         **{name: getattr(solution, name) for name in plain},
+        "score": None if np.isnan(solution.score) else solution.score,
         "status": solution.status.name,
         "solver": describe(solution.solver),
         "history": [
@@ -185,6 +186,7 @@ def unpacked_solution(packed: Any, w: np.ndarray) -> Solution:
         n_examples=count(packed["n_examples"]),
         returned=text(packed["returned"], RETURNED),
         is_worse_than_zero=flag(packed.get("is_worse_than_zero", False)),
+        score=np.nan if packed.get("score") is None else number(packed["score"]),
         found_at=number(packed.get("found_at", packed["passes"])),
         fingerprint=text(packed["fingerprint"]),
         formulation=text(packed.get("formulation", "margin"), FORMULATIONS),

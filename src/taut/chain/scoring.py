@@ -36,6 +36,12 @@ def score(true: Column, predicted: Column, lengths: np.ndarray, metric: str) -> 
     return share_of_tokens(join_columns(true, predicted, lengths))
 
 
+def all_text(y: Any) -> bool:
+    """Whether every label is a string."""
+    values = y.values if isinstance(y, Column) else (label for part in y for label in part)
+    return all(isinstance(label, str) for label in values)
+
+
 def as_column(y: Any) -> Column:
     """Labels of all positions, as a column of text has them."""
     if isinstance(y, Column):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from taut import defaults
 from taut.chain.crf_options import check_crf_options
+from taut.solvers.checks import is_count
 from taut.text.schemes import Scheme
 
 FEATURES = ("auto", "all", "observed")
@@ -63,6 +64,8 @@ class Specification:
             )
         if self.scheme_in_training and self.scheme is None:
             raise ValueError('scheme_in_training=True needs a scheme, such as scheme="IOB2"')
+        if not (self.patience is None or is_count(self.patience)):
+            raise ValueError(f"patience={self.patience!r}; a number of certificates, at least 1")
         if self.is_crf:
             check_crf_options(self, "ChainSVM")
         elif self.formulation not in FORMULATIONS:

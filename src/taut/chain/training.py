@@ -15,7 +15,7 @@ from scipy import sparse
 from taut import defaults
 from taut.chain.encoding import learned, opened, read_like
 from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
-from taut.chain.scoring import ACCURACY, SPAN_F1, as_column, score, write_spans
+from taut.chain.scoring import ACCURACY, SPAN_F1, all_text, as_column, score, write_spans
 from taut.chain.specification import Specification
 from taut.choice.named import is_auto, named_solver
 from taut.decode import decode
@@ -41,7 +41,7 @@ from taut.structures.partly_labelled import partly_labelled
 from taut.structures.slack_rescaled import slack_rescaled
 from taut.structures.smoothed import smoothed
 from taut.text.columns import Column
-from taut.text.schemes import Scheme
+from taut.text.schemes import Scheme, parse_labels
 
 Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
@@ -127,17 +127,15 @@ class Training:
         if earlier is not None and is_auto(spec.solver) and self.known is None:
             chosen = self._going_on(earlier)
         else:
-            chosen = self._named(None if is_scored or not spec.is_crf else self.C)
-            if is_auto(spec.solver) and _is_loose(spec):
-                chosen = _for_a_loose_tol(spec.tol)
+            chosen = self._chosen(None if is_scored or not spec.is_crf else self.C)
         often = chosen.check_every <= defaults.CHECK_EVERY
         if is_scored and isinstance(spec.solver, str) and isinstance(chosen, BCFW) and not often:
             return replace(chosen, refresh=defaults.CHECK_EVERY)
         return chosen
 
-    def _named(self, C: Any) -> Any:
+    def _chosen(self, C: Any) -> Any:
         spec = self.specification
-        return named_solver(
+        chosen = named_solver(
             spec.solver,
             self.problem,
             spec.averaging,
@@ -145,13 +143,20 @@ class Training:
             C=C if is_number(C) else None,  # training will say what is wrong with it
             l1=spec.l1,
         )
+        return _for_a_loose_tol(spec.tol) if is_auto(spec.solver) and _is_loose(spec) else chosen
 
     def _going_on(self, earlier: Solution) -> Any:
         spec, before = self.specification, earlier.solver
         if not spec.is_crf:
-            chosen = self._named(None)
+            chosen = self._chosen(None)
             same_slacks = earlier.slack_penalty == spec.slack_penalty
-            return before if same_slacks and chosen.needs == before.needs else chosen
+            if not same_slacks or chosen.needs != before.needs:
+                return chosen
+            if chosen.averaging == before.averaging:
+                return before
+            # Another tol, or averaging, asks for other steps: those that need no active sets.
+            lacks_sets = chosen.keeps_alpha and not before.keeps_alpha
+            return BCFW(averaging=spec.averaging) if lacks_sets else chosen
         if isinstance(before, SDCA):
             return replace(before, averaging=spec.averaging)
         # Only SDCA can average, and it starts from its own dual points.
@@ -185,8 +190,12 @@ class Training:
         def numbers(w: np.ndarray) -> np.ndarray:
             return model.decode(text, n_threads=n_threads, w=w)
 
-        if known is None and write_spans(names):
+        if known is None and write_spans(names) and all_text(data.y):
             truth = as_column(data.y)
+            try:
+                parse_labels(truth.values, None)
+            except ValueError as error:
+                raise ValueError(f"{data.y_name}: {error}") from None
 
             def f1(w: np.ndarray) -> float:
                 return score(truth, Column(numbers(w), names), text.lengths, SPAN_F1)
@@ -199,6 +208,7 @@ class Training:
 
     def extended(self, data: Data, specification: Specification) -> Self:
         """With more sequences, of the same labels and features."""
+        specification.check()
         stacked = read_like(data.X, self.encoder, self.n_features, data.X_name)
         check_labels(data.y, stacked.lengths, data.X_name, data.y_name)
         rows = self.model(None).rows_like_fitted(stacked.rows)

@@ -33,6 +33,7 @@ from taut.solvers.sampling import Order
 from taut.solvers.sdca import SDCA
 from taut.solvers.solver import Solver
 from taut.solvers.subgradient import Subgradient
+from taut.spelling import OptionError
 from taut.structures.smoothed import Smoothed
 
 # A visit to a Python model's remembered labels costs about this much beyond the model itself.
@@ -74,9 +75,9 @@ def choose_solver(
         return crf.with_options(averaging=averaging)
     if penalty is SlackPenalty.SQUARED:
         if averaging:
-            raise ValueError(
-                'averaging=True with slack_penalty="squared": use solver="subgradient", which '
-                "averages its iterates, or leave averaging out"
+            raise OptionError(
+                '‹averaging=True› with ‹slack_penalty="squared"›: use ‹solver="subgradient"›, '
+                "which averages its iterates, or leave averaging out"
             )
         return choose_for_squares(problem)
     if problem.has_counts and rho is not None:

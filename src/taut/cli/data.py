@@ -157,10 +157,14 @@ def read_labelled(path: str, layout: Layout, as_columns: bool | None) -> tuple[L
     return Labelled(text, labels), layout
 
 
+# What may be wrong where labels are not what they should be.
+LABEL_OPTIONS = {"columns": "--label-column", "conllu": "--label"}
+
+
 def check_known(labels: Column, classes: list[str], path: str, layout: Layout) -> None:
     """Text of whose labels the model knows none was not read as it was meant."""
     if set(labels.values).isdisjoint(classes):
-        option = "--label-column" if layout.format == "columns" else "--format"
+        option = LABEL_OPTIONS.get(layout.format, "--format")
         raise ValueError(
             f"none of the labels in {name_of(path)} (such as {labels.values[0]!r}) is known to the "
             f"model ({few(classes)}); see {option}"

@@ -116,6 +116,14 @@ def _wrong_solver(train: argparse.Namespace) -> str:
 
 def _contradiction(train: argparse.Namespace) -> str:
     """What is wrong with options that do not go together, if they do not."""
+    if train.effort != "default":
+        if train.tol is not None:
+            return f"--{train.effort} stands for a --tol; give one of them"
+        if train.dev is not None:
+            return (
+                f"--{train.effort} says at which gap training ends, but with --dev the score on "
+                "held-out text does; give one of them"
+            )
     if train.resume and train.checkpoint is None:
         return "--resume needs the --checkpoint to go on from"
     if train.scheme_in_training and train.scheme is None:

@@ -19,16 +19,20 @@ class Result(NamedTuple):
     n_attributes: int
     labels: list[str]
     metric: str | None  # of the score on held-out text, if there is any
-    score: float = np.nan
+    score: float
+    trained: Solution  # the last run of training; not the solution if that is the path's
+
+    @property
+    def passes(self) -> float | None:
+        """After how many the weights were found; the path counts none."""
+        return None if self.solution.returned == "path" else self.solution.found_at
 
     @property
     def where(self) -> str:
         """Which weights have that score."""
-        solution = self.solution
-        if solution.returned == "path":
+        if self.passes is None:
             return ", of the path's own weights"
-        checks = len(solution.history)
-        return f" after pass {solution.found_at:.0f}, best of {checks} checks"
+        return f" after pass {self.passes:.0f}, best of {len(self.trained.history)} checks"
 
 
 def as_text(result: Result, options: Namespace) -> str:
@@ -50,7 +54,7 @@ def as_json(result: Result, options: Namespace) -> str:
             "file": options.dev,
             "metric": result.metric,
             "score": result.score,
-            "pass": result.solution.found_at,
+            "pass": result.passes,
         }
     return json.dumps(
         {
@@ -64,7 +68,7 @@ def as_json(result: Result, options: Namespace) -> str:
             "labels": result.labels,
             "dev": held_out,
             "certificate": certificate(result.solution),
-            "history": history(result.solution),
+            "history": history(result.trained),
         }
     )
 
@@ -103,7 +107,8 @@ def note(solution: Solution, options: Namespace) -> str:
     told = [solution.doubt] if solution.doubt else []
     if solution.status in UNFINISHED:
         where = f"relative gap {solution.relative_gap:.2g}, --tol {options.tol:g}"
-        told = [f"{solution.status.marked} ({where})", *told]
+        status = solution.status.marked
+        told = [f"{status.partition(';')[0] if told else status} ({where})", *told]
     return in_command("; ".join(told))
 
 

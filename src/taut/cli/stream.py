@@ -128,6 +128,15 @@ def _rounded(probabilities: list[float]) -> list[str]:
 # --- CoNLL-U --------------------------------------------------------------------------------------
 
 
+def check_target(layout: Layout, learned: str | None) -> None:
+    """Labels are written only where the model has learned them."""
+    if layout.format == "conllu" and learned is not None and layout.label != learned:
+        raise ValueError(
+            f"the model was trained on {learned}; --label {layout.label} would write its labels "
+            "there"
+        )
+
+
 def _conllu_pieces(source: str, layout: Layout) -> Iterator[Piece]:
     assert layout.label is not None
     before = 1

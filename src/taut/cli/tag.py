@@ -15,7 +15,7 @@ from taut.chain.model import ChainModel, Stacked
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import Layout, check_width, layout_of, name_of, wants_columns
 from taut.cli.probabilities import check_probabilities, decoded_by
-from taut.cli.stream import Found, Piece, Ranked, pieces
+from taut.cli.stream import Found, Piece, Ranked, check_target, pieces
 from taut.files.atomic import atomic_write, check_writable
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
@@ -29,7 +29,9 @@ def run(options: Namespace) -> int:
         check_writable(options.output)
         _check_different(options.output, options.model)
     model, header = load_chain(options.model)
-    layout = layout_of(model, header).changed(options)
+    trained_on = layout_of(model, header)
+    layout = trained_on.changed(options)
+    check_target(layout, trained_on.label)
     model = decoded_by(model, options.decoding, options.model)
     _check_answer(model, layout, options)
     announce_compilation()

@@ -20,6 +20,7 @@ from taut.cli import DONE, INTERRUPTED, TERMINATED, say
 from taut.cli.choose_c import best_on_path
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
+    LABEL_OPTIONS,
     Labelled,
     Layout,
     check_known,
@@ -37,6 +38,7 @@ from taut.solvers.sampling import drawn_seed
 from taut.solvers.watch import deferred_interrupt
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
+from taut.text.reading.conllu import UNSPECIFIED
 from taut.text.template import Template, read_template
 
 LIMITS = ("tol", "max_passes", "time_limit", "cpu_limit")
@@ -48,9 +50,12 @@ def run(options: Namespace) -> int:
     layout = Layout(options.format or guessed_format(options.file)).changed(options)
     announce_compilation()
     _note_format(layout, options)
+    if options.resume and not os.path.exists(options.checkpoint):
+        say(f"note: {options.checkpoint} does not exist; training begins anew")
 
     data, layout = read_labelled(options.file, layout, None if template is None else True)
-    training = state(_specification(data, template, options), _named(data, options.file))
+    _note_unlabelled(data, layout, options)
+    training = state(_specification(data, template, options), _named(data, options.file, layout))
     held_out = None if options.dev is None else _held_out(training, layout, options)
     size = len(data.text.lengths), len(data.labels.codes), training.n_features
     del data  # the problem holds all that training needs
@@ -62,7 +67,7 @@ def run(options: Namespace) -> int:
         training = training.at(on_path.solution.C)
     # A signal that comes when training has ended must not cost its model.
     with deferred_interrupt() as noted:
-        solution = _solve(training, held_out, options)
+        solution = trained = _solve(training, held_out, options)
         score = solution.score
         if on_path is not None and on_path.score > score:
             solution, score = on_path
@@ -70,7 +75,8 @@ def run(options: Namespace) -> int:
         kept = _kept_options(training.specification, model, layout, options)
         save_chain(model, options.output, kept)
     metric = None if held_out is None else held_out.metric
-    _tell(Result(solution, *size, model.labels.classes.tolist(), metric, score), options)
+    labels = model.labels.classes.tolist()
+    _tell(Result(solution, *size, labels, metric, score, trained), options)
     if noted.requested:
         return TERMINATED if noted.is_termination else INTERRUPTED
     return DONE
@@ -119,6 +125,16 @@ def _specification(data: Labelled, template: Template | None, options: Namespace
     return Specification.of(options.crf, {**vars(options), "template": template})
 
 
+def _note_unlabelled(data: Labelled, layout: Layout, options: Namespace) -> None:
+    """What CoNLL-U leaves unspecified is a value like any other."""
+    if layout.format != "conllu" or options.quiet or UNSPECIFIED not in data.labels.values:
+        return
+    if layout.label not in ("upos", "xpos", "deprel"):
+        return  # that a word has no features says something
+    number = int(np.sum(data.labels.codes == data.labels.values.index(UNSPECIFIED)))
+    say(f"note: {number} words have no {layout.label} ({UNSPECIFIED}), which is learned as a label")
+
+
 def _holds_numbers(text: Columns) -> bool:
     """Whether most tokens of the first column are numbers, as in files that count them there."""
     first = text.columns[0]
@@ -126,10 +142,10 @@ def _holds_numbers(text: Columns) -> bool:
     return bool(is_number[first.codes].mean() > 0.5)
 
 
-def _named(data: Labelled, path: str) -> Data:
+def _named(data: Labelled, path: str, layout: Layout) -> Data:
     """What was read from a file, for errors that name it."""
     name = name_of(path)
-    doubt = "is this the label column? see --label-column"
+    doubt = f"are these the labels? see {LABEL_OPTIONS.get(layout.format, '--format')}"
     return Data(data.text, data.labels, data.weights, name, name, doubt)
 
 
@@ -138,7 +154,7 @@ def _held_out(training: Training, layout: Layout, options: Namespace) -> HeldOut
     data, _ = read_labelled(options.dev, layout, isinstance(encoder, TemplateEncoder))
     check_known(data.labels, training.labels.classes.tolist(), options.dev, layout)
     check_width(data.text, encoder, options.dev)
-    return training.held_out(_named(data, options.dev), options.threads)
+    return training.held_out(_named(data, options.dev, layout), options.threads)
 
 
 def _solve(training: Training, held_out: HeldOut | None, options: Namespace) -> Solution:
@@ -177,7 +193,7 @@ def _tell(result: Result, options: Namespace) -> None:
     if options.plot is not None:
         from taut.plotting import plot_convergence
 
-        save_picture(plot_convergence(result.solution), options.plot)
+        save_picture(plot_convergence(result.trained), options.plot)
     if options.quiet:
         return
     print(as_json(result, options) if options.json else as_text(result, options))

@@ -65,8 +65,8 @@ class ChainCRF(ChainEstimator):
     tol : float
         Stop when the gap is this fraction of the objective at w = 0. Probabilities want a smaller
         one than labels; it costs few passes.
-    patience : int
-        As for the SVM; with L-BFGS, which has certificates after every pass, five times as many.
+    patience : int or None
+        As for the SVM; None is 5, and 10 with L-BFGS, which has certificates after every pass.
 
     Attributes
     ----------

@@ -30,6 +30,12 @@ class Validation:
         self.best_score = -np.inf
         self.best_w: np.ndarray | None = None  # of equal scores those of the largest lambda
 
+    def take_up(self, scores: np.ndarray, points: Sequence[Breakpoint]) -> None:
+        """Go on from earlier scores, the weights of which are not there any more."""
+        self.scores, self.best_w = scores, None
+        seen = scores if self.lambdas is not None else np.array([p.score for p in points])
+        self.best_score = float(np.nanmax(seen)) if np.any(~np.isnan(seen)) else -np.inf
+
     def __getstate__(self) -> dict[str, Any]:
         """Scores can be pickled, the function that made them perhaps not."""
         return {**self.__dict__, "score": None}

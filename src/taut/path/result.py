@@ -206,8 +206,14 @@ class RegularizationPath:
         They are there even if the path keeps no weights, unless it was taken up again.
         """
         lam, validation = self.best_lambda, self._walk.validation
-        kept = validation.best_w if validation is not None and self._walk.storage is None else None
-        return self._certified(self.weights(lam) if kept is None else kept, lam)
+        if self._walk.storage is not None or validation is None:
+            return self._certified(self.weights(lam), lam)
+        if validation.best_w is None:
+            raise ValueError(
+                "the best weights were found before this path was taken up from its checkpoint, "
+                "which keeps none (keep_weights=False); keep them, or train at best_C"
+            )
+        return self._certified(validation.best_w, lam)
 
     def _certified(self, w: np.ndarray, lam: float) -> Solution:
         run = self._walk.run

@@ -351,4 +351,4 @@ class Walk(ABC):
             if not np.all(np.isin([point.lam for point in points[1:]], self.storage.lam)):
                 raise ValueError("breakpoints without weights")
         if self.validation is not None:
-            self.validation.scores = arrays["scores"]["score"].copy()
+            self.validation.take_up(arrays["scores"]["score"].copy(), points[1 : last + 1])

@@ -96,9 +96,10 @@ class CheckpointFile:
             raise self.damaged(f"it cannot be read: {error}") from error
         for name, expected in self.identity.items():
             if name not in header or header[name] != expected:
+                how = ' ("auto" takes it by C, tol and held-out data)' * (name == "solver")
                 raise OptionError(
                     f"{str(self.path)!r} is a checkpoint of another {self.of}: this {self.of} has "
-                    f"another {name}; give another path, or ‹resume=False› to start anew"
+                    f"another {name}{how}; give another path, or ‹resume=False› to start anew"
                 )
         return header, arrays
 

@@ -105,6 +105,7 @@ class Loop:
             is_worse_than_zero=self._is_worse_than_zero(),
             returned=best.returned,
             found_at=best.found_at,
+            score=np.nan if self.validate is None else best.score,
             inference=run.inference,
             formulation=run.formulation,
             slack_penalty=run.penalty.value,
@@ -316,7 +317,8 @@ class Loop:
         if self.validate is None and (proved := self._proved_enough()) is not None:
             return proved
         if run.is_finished:
-            return run.finished_as
+            chosen = self.validate is not None and best.returned == "earlier"
+            return Status.BEST_SCORE if chosen else run.finished_as
         if self.validate is not None and best.checks_since >= self.patience:
             return Status.NO_BETTER_SCORE
         if run.passes >= self.max_passes:

@@ -129,6 +129,7 @@ class Solution:
     solver: Any  # or, in a loaded model, its description
     fingerprint: str = field(repr=False)  # of the problem
     found_at: float = 0.0  # after how many passes w was there
+    score: float = np.nan  # of w on held-out data; NaN without such data
     is_worse_than_zero: bool = False  # whether w = 0 would have a lower primal value
     inference: str = ""  # the method of the oracle, where there is a choice
     formulation: str = "margin"  # or "slack": what is rescaled by the loss
@@ -143,12 +144,6 @@ class Solution:
     @property
     def gap(self) -> float:
         return self.primal - self.dual
-
-    @property
-    def score(self) -> float:
-        """On held-out data, of the weights that were kept: the best one; NaN without such data."""
-        scores = self.history.score
-        return float(np.nan if np.all(np.isnan(scores)) else np.nanmax(scores))
 
     @property
     def doubt(self) -> str:
@@ -215,7 +210,7 @@ class Solution:
         which = {
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
-            "earlier": f"the best iterate, that of pass {self.found_at:.0f}",
+            "earlier": f"the best ones, those of pass {self.found_at:.0f}",
             "path": "those of the path",
         }[self.returned]
         doubt = f"  {spell(self.doubt)}\n" if self.doubt else ""

@@ -197,7 +197,11 @@ def test_without_labels_every_field_is_an_attribute():
         ("B\ta: 1\n", 1, "the attribute 'a: 1' must be"),
         ("B\ta:٣\n", 1, "the attribute 'a:٣' must be"),
         ("B\ta:" + "9" * 99 + "\nB\tb:" + "9" * 99 + "x", 2, "'b:" + "9" * 57 + "... must be"),
-        ("B\ta\n\tb\n", 2, "the line begins with a tab: its label is missing; if the file has no"),
+        (
+            "B\ta\n\tb\n",
+            2,
+            "the line begins with a tab: its label is missing; without labels it can",
+        ),
         ("@type:2\nB\ta\n", 1, "unknown declaration '@type:2'; at the beginning of a line, @ is"),
         ("@weight\nB\ta\n", 1, "'@weight' does not give a weight; expected @weight:NUMBER"),
         ("\n@weight:-1\nB\ta\n", 2, "'@weight:-1' does not give a weight"),

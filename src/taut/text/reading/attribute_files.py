@@ -243,8 +243,8 @@ def _refuse_missing_labels(block: TextBlock, token_lines: np.ndarray) -> None:
         if lines[i].startswith("\t"):
             raise block.error(
                 i,
-                "the line begins with a tab: its label is missing; if the file has no labels, say "
-                "‹labelled=False›",
+                "the line begins with a tab: its label is missing; without labels it can only be "
+                "tagged, with ‹labelled=False›",
             )
 
 

@@ -51,6 +51,8 @@ def checked_target(label: str) -> str:
     Traceback (most recent call last):
     ValueError: label='pos'; expected upos, xpos, feats, deprel, upos+feats or misc:KEY
     """
+    if label == "misc:P":
+        raise ValueError("label='misc:P' is where probabilities go; take another key")
     if label in (*TARGETS, JOINT) or _MISC_KEY.fullmatch(label):
         return label
     raise ValueError(f"label={label!r}; expected {', '.join(TARGETS)}, {JOINT} or misc:KEY")
@@ -79,6 +81,9 @@ def read_conllu(source: Source, label: str) -> tuple[Columns, Column]:
         path = source if isinstance(source, str) and source != "-" else path
     if not any(map(len, codes)):
         raise FormatError(path, 1, "no word in the whole file, only blank lines and comments")
+    if label.startswith("misc:") and labels.values == [OUTSIDE]:
+        key = label.removeprefix("misc:")
+        raise FormatError(path, 1, f"no word of the file has the key {key!r} in its last column")
     words = Columns(np.concatenate(lengths), (Column(np.concatenate(codes), forms.values),))
     return words, Column(np.concatenate(numbers), labels.values)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any, NamedTuple, TypeAlias
 
-from taut.spelling import OptionError
+from taut.spelling import OptionError, in_python
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -42,7 +42,7 @@ class FormatError(OptionError):
         super().__init__(f"{path}, line {line}: {problem}")
         self.path = path
         self.line = line
-        self.problem = problem
+        self.problem = in_python(problem)
 
     def __reduce__(self) -> tuple[type["FormatError"], tuple[str, int, str]]:
         return FormatError, (self.path, self.line, self.problem)
