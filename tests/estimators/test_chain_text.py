@@ -325,9 +325,9 @@ def test_a_warm_start_at_a_smaller_tol_takes_the_solver_for_it():
     y = [[f"L{int(token[0][1:]) % 3}" for token in x] for x in X]
     clf = new(C=1.0, tol=0.03).fit(X, y)
     assert clf.solution_.solver.averaging
-    clf.set_params(tol=1e-3, warm_start=True).fit(X, y)
+    clf.set_params(tol=5e-3, warm_start=True).fit(X, y)
     assert not clf.solution_.solver.averaging
-    assert clf.solution_.relative_gap <= 1e-3
+    assert clf.solution_.relative_gap <= 5e-3
     clf.set_params(tol=0.1).fit(X, y)
     assert clf.solution_.solver.averaging
 
