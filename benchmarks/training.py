@@ -43,7 +43,7 @@ def conll(crf: bool) -> Callable[[], Any]:
     make: Any = ChainCRF if crf else ChainSVM
     how = HOW | {"max_passes": 10, "template": "chunking"}
     if crf:
-        how["solver"] = "sdca"
+        how |= {"solver": "sdca", "C": 1.0}
     return lambda: make(**how).fit(X, y)
 
 

@@ -72,6 +72,9 @@ def test_names_in_the_help_are_those_that_exist():
         ("train x -o m --separator ab", "--separator: 'ab' is not one character"),
         ("train x -o m --label-column last", "--label-column: invalid int value: 'last'"),
         ("train x -o m --plot p.txt", "--plot: 'p.txt' does not end in .png, .pdf, .svg"),
+        ("train x -o m --class-weight 2", "'2' is not LABEL=WEIGHT; such as 'O=1,*=2'"),
+        ("train x -o m --class-weight O=-1", "'-1' is not a number from 0.0 on"),
+        ("train x -o m --crf --class-weight O=1", "--class-weight is for SVMs"),
         ("train x -o m --fast --tol 1", "--fast stands for a --tol; give one of them"),
         ("train x -o m --exact --dev y", "with --dev the score on held-out text does"),
         ("train x -o m --fast --exact", "not allowed with argument"),
@@ -152,6 +155,7 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b"a X\nb X\n", "", "there is one label only, 'X'; there is nothing to learn"),
         (b"a X\nb Y\n", "--label-column 5", "labels should be in column 5 (counted from 0)"),
         (b"a X\nb Y\n", "--template chunking", "the template uses"),
+        (b"a X\nb Y\n", "--class-weight Z=2", "--class-weight names 'Z', which is no label of"),
         (b"a X\nb Y\n", "--template w[0] --min-freq 9", "no attribute occurs 9 times; lower"),
         (b"a X\nb Y\n", "--scheme IOB2", "the label 'X' does not belong to IOB2"),
         (b"\xe4 X\nb Y\n", "", "line 1: byte 0xe4 is not UTF-8 here; convert the file to UTF-8, "

@@ -22,6 +22,11 @@ SVMS = {
     "exact": (("--exact",), {"tol": 1e-3}),
     "fast": (("--fast",), {"tol": 0.1}),
     "held out": (("--dev",), {}),
+    "class weights": (
+        ("--class-weight", "O=1,*=2"),
+        {"class_weight": {"O": 1.0} | dict.fromkeys(("B-NP", "I-NP", "B-VP"), 2.0)},
+    ),
+    "balanced": (("--class-weight", "balanced"), {"class_weight": "balanced"}),
     "observed": (("--features", "observed"), {"features": "observed"}),
     "scheme": (
         ("--scheme", "IOB2", "--scheme-in-training", "--dev"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taut import defaults
-from taut.cli.values import above, at_least, picture, separator, target
+from taut.cli.values import above, at_least, class_weight, picture, separator, target
 
 # Named here too, so that help need not import what they are names of; a test compares.
 FORMATS = ("columns", "conllu", "attributes", "jsonl")
@@ -61,6 +61,14 @@ def add_train(train: ArgumentParser) -> None:
         "--loss",
         choices=("hamming", "hamming-sum"),
         help=f"of SVMs: fraction or number of wrong labels (default {defaults.LOSS})",
+    )
+    add(
+        "--class-weight",
+        type=class_weight,
+        metavar="W",
+        help="of SVMs: what mistakes on each true label cost, such as 'O=1,*=2' (* is every other "
+        'label, 1 unless said otherwise), or "balanced"; names are found more often where they '
+        "cost more than O",
     )
     add(
         "--features",

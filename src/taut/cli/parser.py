@@ -87,7 +87,7 @@ def _set_defaults(train: argparse.Namespace) -> None:
 def _wrong_for_the_model(train: argparse.Namespace) -> str:
     """Options of SVMs given for a CRF, or the other way round."""
     if train.crf:
-        for name in ("loss", "formulation", "slack_penalty"):
+        for name in ("loss", "class_weight", "formulation", "slack_penalty"):
             if getattr(train, name) is not None:
                 return f"--{name.replace('_', '-')} is for SVMs; a CRF (--crf) maximises likelihood"
     elif train.l1:

@@ -33,6 +33,7 @@ from taut.cli.data import (
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.results import Result, as_json, as_text, note
 from taut.files.atomic import check_writable
+from taut.labels import few
 from taut.solvers import Solution, solve
 from taut.solvers.sampling import drawn_seed
 from taut.solvers.watch import deferred_interrupt
@@ -122,7 +123,23 @@ def _specification(data: Labelled, template: Template | None, options: Namespace
             "note: the first column, which templates call w, holds numbers; if this is CoNLL-U, "
             "say --format conllu"
         )
-    return Specification.of(options.crf, {**vars(options), "template": template})
+    chosen = {"template": template, "class_weight": _class_weight(data, options)}
+    return Specification.of(options.crf, {**vars(options), **chosen})
+
+
+def _class_weight(data: Labelled, options: Namespace) -> str | dict[str, float] | None:
+    """Of each label of the file; ``*`` stands for those that are not named."""
+    if not isinstance(options.class_weight, dict):
+        return options.class_weight
+    given: dict[str, float] = dict(options.class_weight)
+    others, labels = given.pop("*", 1.0), data.labels.values
+    unknown = [label for label in given if label not in labels]
+    if unknown:
+        raise ValueError(
+            f"--class-weight names {unknown[0]!r}, which is no label of {name_of(options.file)} "
+            f"({few(labels)})"
+        )
+    return {label: given.get(label, others) for label in labels}
 
 
 def _note_unlabelled(data: Labelled, layout: Layout, options: Namespace) -> None:

@@ -53,3 +53,21 @@ def target(text: str) -> str:
         return checked_target(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def class_weight(text: str) -> str | dict[str, float]:
+    """
+    >>> class_weight("O=1,*=2"), class_weight("A=B=0.5"), class_weight("balanced")
+    ({'O': 1.0, '*': 2.0}, {'A=B': 0.5}, 'balanced')
+    """
+    if text == "balanced":
+        return text
+    weights = {}
+    for part in text.split(","):
+        label, _, value = part.rpartition("=")
+        if not label:
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is not LABEL=WEIGHT; such as 'O=1,*=2', or balanced"
+            )
+        weights[label] = at_least(0.0)(value)
+    return weights
