@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from solvers.test_resume import CASES
 
+from taut import regularization_path
 from taut.solvers import BCFW, Status, solve
 from taut.solvers.watch import Watch, deferred_interrupt
 
@@ -47,6 +48,19 @@ def test_a_signal_between_two_certificates_changes_nothing_for_who_goes_on(tmp_p
     assert stopped.status is Status.TERMINATED
     assert stopped.history.passes.tolist() == [0.0, 4.0]
     assert_same(solve(problem, solver, **run, **saved, resume=True), whole)
+
+
+def test_a_checkpoint_replaces_no_other_file(tmp_path):
+    problem, file = CASES[0].values[0](), tmp_path / "text"
+    file.write_text("hours of work")
+    for run in (solve, regularization_path):
+        with pytest.raises(ValueError, match="text' is there and is no checkpoint"):
+            run(problem, checkpoint=file)
+    assert file.read_text() == "hours of work"
+    file.write_text("")
+    for _ in range(2):
+        solve(problem, C=1.0, tol=0.1, checkpoint=file)
+    regularization_path(problem, lam_min=1.0, checkpoint=file)  # replaces a checkpoint
 
 
 def test_one_who_notes_signals_within_another_is_the_same():

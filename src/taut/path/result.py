@@ -85,6 +85,8 @@ class RegularizationPath:
             self.checkpoint = PathCheckpoint(file, every_seconds, self._walk, about)
         if self.checkpoint is not None and resume:
             self.checkpoint.load(self._walk)
+        elif self.checkpoint is not None:
+            self.checkpoint.may_replace()
 
     def score_at(self, lambdas: Any, score: Score) -> None:
         """From now on score the weights at these lambdas, as far as they are still to come."""

@@ -38,6 +38,9 @@ NEVER_FALL = ("passes", "seconds", "oracle_calls")
 RETURNED = ("last", "average", "earlier")
 
 
+ARCHIVE = b"PK"  # how a NumPy archive begins
+
+
 class CheckpointFile:
     """What checkpoints of runs and of paths share."""
 
@@ -65,6 +68,17 @@ class CheckpointFile:
             "bounds": hashlib.blake2b(bounds, digest_size=8).hexdigest(),
             "seed": known_seed(run.seed),
         }
+
+    def may_replace(self) -> None:
+        """A run that begins anew replaces a checkpoint, and no other file."""
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return
+        with open(self.path, "rb") as file:
+            if file.read(len(ARCHIVE)) != ARCHIVE:
+                raise ValueError(
+                    f"{str(self.path)!r} is there and is no checkpoint, but would be replaced by "
+                    "one; name another file, or delete it"
+                )
 
     def is_due(self) -> bool:
         return time.perf_counter() - self.saved_at >= self.every_seconds

@@ -111,6 +111,8 @@ def solve(
     loop = Loop(run, tol, max_passes, validate, patience, watch)
     if saved is not None and resume:
         loop.take_up(saved.load(run))
+    elif saved is not None:
+        saved.may_replace()
     return loop.run_to_end(warm_start)
 
 
