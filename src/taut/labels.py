@@ -144,17 +144,17 @@ def is_labelled(labels: Any, missing: Any) -> np.ndarray:
     return np.concatenate([np.broadcast_to(k, len(p)) for k, p in zip(known, labels, strict=True)])
 
 
-def known_parts(labels: Any, known: np.ndarray) -> list:
-    """The labels that are known, example by example, arrays as arrays."""
+def chosen_parts(labels: Any, is_chosen: np.ndarray) -> list:
+    """Some of all labels, example by example, arrays as arrays."""
     parts = []
     at = 0
     for part in as_parts(labels):
-        mask = known[at : at + len(part)]
+        mask = is_chosen[at : at + len(part)]
         at += len(part)
         if isinstance(part, np.ndarray):
             parts.append(part[mask])
         else:
-            parts.append([label for label, is_known in zip(part, mask, strict=True) if is_known])
+            parts.append([label for label, wanted in zip(part, mask, strict=True) if wanted])
     return parts
 
 
@@ -163,7 +163,7 @@ def numbers_of_known(codec: LabelCodec, y: Any, missing: Any) -> np.ndarray:
     known = is_labelled(y, missing)
     numbers = np.zeros(len(known), np.int32)
     if known.any():
-        numbers[known] = codec.encode_known(known_parts(y, known))
+        numbers[known] = codec.encode_known(chosen_parts(y, known))
     return numbers
 
 

@@ -54,7 +54,7 @@ def test_a_checkpoint_replaces_no_other_file(tmp_path):
     problem, file = CASES[0].values[0](), tmp_path / "text"
     file.write_text("hours of work")
     for run in (solve, regularization_path):
-        with pytest.raises(ValueError, match="text' is there and is no checkpoint"):
+        with pytest.raises(ValueError, match="text' exists and is not a checkpoint"):
             run(problem, checkpoint=file)
     assert file.read_text() == "hours of work"
     file.write_text("")

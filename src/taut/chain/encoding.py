@@ -21,7 +21,9 @@ from taut.text.extract import TemplateEncoder
 from taut.text.template import read_template
 
 
-def opened(X: Any, template: Any, min_freq: Any, name: str = "X") -> tuple[Any, Encoder | None]:
+def text_and_encoder(
+    X: Any, template: Any, min_freq: Any, name: str = "X"
+) -> tuple[Any, Encoder | None]:
     """Text as its encoder wants it, with an encoder that has learned nothing yet; or all rows,
     stacked, and None, if X holds numbers already. Both know the lengths of the sequences."""
     X = as_list(X)
@@ -29,7 +31,7 @@ def opened(X: Any, template: Any, min_freq: Any, name: str = "X") -> tuple[Any, 
     return (stack(X, name=name) if encoder is None else text_for(encoder, X, name)), encoder
 
 
-def learned(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
+def fitted_rows(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
     """The rows of all positions; the encoder takes its attributes from them."""
     if encoder is None:
         return text

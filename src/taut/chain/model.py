@@ -144,8 +144,9 @@ def scaled_C(C: float | str, problem: Pairwise, *, is_crf: bool = False) -> floa
     squares = float(np.einsum("i,i->", rows.values, rows.values))
     if not is_crf:
         return defaults.C_FACTOR / (1.0 + squares / rows.n_rows)
-    used = rows.n_features if rows.is_dense else int(np.count_nonzero(np.bincount(rows.indices)))
-    share = used / rows.n_rows
+    is_used = np.full(rows.n_features, rows.is_dense)
+    is_used[rows.indices] = True
+    share = int(np.count_nonzero(is_used)) / rows.n_rows
     mean_square = squares / max(int(np.count_nonzero(rows.values)), 1)
     return defaults.CRF_C_FACTOR * share**defaults.CRF_C_POWER / (mean_square or 1.0)
 

@@ -10,11 +10,11 @@ from typing import Any, Self
 from taut import defaults
 from taut.chain.crf_options import check_crf_options
 from taut.solvers.checks import is_count
+from taut.structures.slack_rescaled import checked_formulation
 from taut.text.schemes import Scheme
 
 FEATURES = ("auto", "all", "observed")
 LOSSES = ("hamming", "hamming-sum")
-FORMULATIONS = ("margin", "slack")
 OF_SVMS = ("formulation", "slack_penalty")
 OF_CRFS = ("l1", "temperature", "loss_augmented", "decoding", "missing_label")
 
@@ -68,8 +68,8 @@ class Specification:
             raise ValueError(f"patience={self.patience!r}; a number of certificates, at least 1")
         if self.is_crf:
             check_crf_options(self, "ChainSVM")
-        elif self.formulation not in FORMULATIONS:
-            raise ValueError(f"formulation={self.formulation!r}; expected one of {FORMULATIONS}")
+        else:
+            checked_formulation(self.formulation)
 
     def parameters(self) -> dict[str, Any]:
         """Those that the estimator of this kind has; their names are the fields."""

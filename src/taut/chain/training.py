@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from taut import defaults
-from taut.chain.encoding import learned, opened, read_like
+from taut.chain.encoding import fitted_rows, read_like, text_and_encoder
 from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.chain.scoring import ACCURACY, SPAN_F1, all_text, as_column, score, write_spans
 from taut.chain.specification import Specification
@@ -23,9 +23,9 @@ from taut.labels import (
     LabelCodec,
     as_labels,
     check_labels,
+    chosen_parts,
     few,
     is_labelled,
-    known_parts,
     numbers_of_known,
 )
 from taut.losses import checked_weights, cost_matrix
@@ -64,7 +64,7 @@ class HeldOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """Examples, and all that becomes of them; made by :func:`state`."""
+    """Examples, and all that becomes of them; made by :func:`new_training`."""
 
     specification: Specification
     labels: LabelCodec
@@ -220,23 +220,25 @@ class Training:
         return replace(self, specification=specification, examples=examples)
 
 
-def state(specification: Specification, data: Data, classes: Any = None) -> Training:
+def new_training(specification: Specification, data: Data, classes: Any = None) -> Training:
     """The training of these sequences; ``classes`` may exceed those of y."""
     specification.check()
-    text, encoder = opened(data.X, specification.template, specification.min_freq, data.X_name)
+    text, encoder = text_and_encoder(
+        data.X, specification.template, specification.min_freq, data.X_name
+    )
     check_labels(data.y, text.lengths, data.X_name, data.y_name)
     known = known_labels(specification, data.y)
     if known is None:
         labels = LabelCodec(data.y if classes is None else as_labels(classes, data.y))
         numbers = labels.encode_known(data.y)
     else:
-        parts = known_parts(data.y, known) if classes is None else as_labels(classes, data.y)
+        parts = chosen_parts(data.y, known) if classes is None else as_labels(classes, data.y)
         labels = LabelCodec(parts)
         numbers = numbers_of_known(labels, data.y, specification.missing_label)
     _check_number_of_labels(labels, text.lengths, data)
     allowed_steps(labels, specification.parsed_scheme())  # refuses labels not of the scheme
     weights = checked_weights(data.sample_weight, len(text.lengths))
-    stacked = learned(encoder, text, data.X_name)
+    stacked = fitted_rows(encoder, text, data.X_name)
     examples = _examples(specification, labels, stacked, numbers, weights, known)
     n_features = stacked.rows.shape[1]
     return Training(specification, labels, encoder, n_features, examples, known)

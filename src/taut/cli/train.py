@@ -15,7 +15,7 @@ from taut.chain.file import save_chain
 from taut.chain.kept_options import options_to_save
 from taut.chain.model import ChainModel
 from taut.chain.specification import Specification
-from taut.chain.training import Data, HeldOut, Training, state
+from taut.chain.training import Data, HeldOut, Training, new_training
 from taut.cli import DONE, INTERRUPTED, TERMINATED, say
 from taut.cli.choose_c import best_on_path
 from taut.cli.compilation import announce_compilation
@@ -56,7 +56,9 @@ def run(options: Namespace) -> int:
 
     data, layout = read_labelled(options.file, layout, None if template is None else True)
     _note_unlabelled(data, layout, options)
-    training = state(_specification(data, template, options), _named(data, options.file, layout))
+    training = new_training(
+        _specification(data, template, options), _named(data, options.file, layout)
+    )
     held_out = None if options.dev is None else _held_out(training, layout, options)
     size = len(data.text.lengths), len(data.labels.codes), training.n_features
     del data  # the problem holds all that training needs

@@ -22,9 +22,8 @@ from taut.solvers.sampling import drawn_seed, seed_of
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import UNFINISHED
 from taut.spelling import in_python
-from taut.structures.slack_rescaled import slack_rescaled
+from taut.structures.slack_rescaled import checked_formulation, slack_rescaled
 
-FORMULATIONS = ("margin", "slack")
 WARM_STARTS = (False, True, "dual", "primal")
 WEIGHTS_ONLY = (
     "this model was loaded from a file or taken from a path, and has its weights but not the state "
@@ -118,14 +117,9 @@ class StructuredEstimator(BaseEstimator, ABC):
         same_slacks = earlier.slack_penalty == self.slack_penalty
         return same_slacks and solver.needs == earlier.solver.needs
 
-    def _checked_formulation(self) -> str:
-        if self.formulation not in FORMULATIONS:
-            raise ValueError(f"formulation={self.formulation!r}; expected one of {FORMULATIONS}")
-        return self.formulation
-
     def _formulated(self, problem: Any) -> Any:
         """The problem as the formulation wants it; a Python model's is made for it already."""
-        if self._checked_formulation() == "margin" or isinstance(problem, PythonProblem):
+        if checked_formulation(self.formulation) == "margin" or isinstance(problem, PythonProblem):
             return problem
         if is_without_inference(self.solver):
             raise ValueError(

@@ -14,7 +14,7 @@ from taut.chain.file import load_chain, save_chain
 from taut.chain.kept_options import options_to_load, options_to_save
 from taut.chain.model import ChainModel, Stacked
 from taut.chain.specification import Specification
-from taut.chain.training import Data, Training, state
+from taut.chain.training import Data, Training, new_training
 from taut.estimators._base import WEIGHTS_ONLY, StructuredEstimator
 from taut.estimators._named_weights import NamedWeights
 from taut.labels import check_labels
@@ -76,7 +76,7 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
     def _stated(self, data: Data, *, classes: Any = None, held_out: Data | None = None) -> Prepared:
         """The problem of these sequences; ``classes`` may exceed y's."""
         earlier = self._earlier()
-        training = state(self._specification(), data, classes)
+        training = new_training(self._specification(), data, classes)
         if earlier is not None and training.labels.number != self._model.labels.number:
             raise ValueError("warm_start: the labels differ from those of the last fit")
         return self._to_solve(training, earlier, training.C, held_out)

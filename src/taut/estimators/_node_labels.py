@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from taut.graphs import StackedGraphs, place_of
-from taut.labels import LabelCodec, known_parts
+from taut.labels import LabelCodec, chosen_parts
 from taut.losses import cost_matrix
 
 
@@ -16,7 +16,7 @@ class NodeLabels:
         self, labels: Any, known: np.ndarray, node_type: np.ndarray | None, n_types: int = 1
     ) -> None:
         """``known`` is of all nodes, ``node_type`` of those that have a label."""
-        parts = known_parts(labels, known)
+        parts = chosen_parts(labels, known)
         self.n_types = n_types
         present = np.unique(node_type) if node_type is not None else np.arange(n_types)
         if len(present) < n_types:  # before there is anything for each of them
@@ -41,7 +41,7 @@ class NodeLabels:
         return [c.number for c in self.codecs] == [c.number for c in other.codecs]
 
     def encode(self, labels: Any, known: np.ndarray, node_type: np.ndarray | None) -> np.ndarray:
-        parts = known_parts(labels, known)
+        parts = chosen_parts(labels, known)
         if node_type is None:
             return self.codecs[0].encode(parts)
         numbers = np.zeros(len(node_type), np.int32)
@@ -99,15 +99,4 @@ class NodeLabels:
 
 
 def _of_type(parts: list, node_type: np.ndarray | None, kind: int) -> list:
-    if node_type is None:
-        return parts
-    chosen = []
-    at = 0
-    for part in parts:
-        mask = node_type[at : at + len(part)] == kind
-        at += len(part)
-        if isinstance(part, np.ndarray):
-            chosen.append(part[mask])
-        else:
-            chosen.append([label for label, is_one in zip(part, mask, strict=True) if is_one])
-    return chosen
+    return parts if node_type is None else chosen_parts(parts, node_type == kind)

@@ -52,8 +52,7 @@ class ChainSVM(ChainEstimator):
         "cutting-plane", "cutting-plane-one" and "subgradient"). The objective at w = 0, of which
         ``tol`` is a part, is then about half the square of the loss: ``tol`` should be smaller.
     solver : str or solver object
-        "auto" (by ``tol``: see there), "averaged", "fw", "bcfw", "bcpfw", "bcafw",
-        "corrective", "simplicial", "cutting-plane", "cutting-plane-one", "subgradient", or an
+        "auto" (by ``tol``: see there), a name of the page on solvers, such as "corrective", or an
         object with options, such as :class:`taut.BCFW` or :class:`taut.Simplicial`.
     averaging : bool
         Return the weighted average of all iterates: good for few passes over much text.

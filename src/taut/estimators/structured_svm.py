@@ -12,6 +12,7 @@ from taut.losses import checked_weights
 from taut.prepared import Prepared
 from taut.problem.python_problem import PythonProblem
 from taut.solvers import Solution
+from taut.structures.slack_rescaled import checked_formulation
 
 
 class StructuredSVM(StructuredEstimator):
@@ -77,7 +78,8 @@ class StructuredSVM(StructuredEstimator):
     def prepare(self, X: Sequence, y: Sequence, sample_weight: ArrayLike | None = None) -> Prepared:
         earlier = self._earlier()
         weights = checked_weights(sample_weight, len(X))
-        problem = PythonProblem(self.model, X, y, weights, formulation=self._checked_formulation())
+        formulation = checked_formulation(self.formulation)
+        problem = PythonProblem(self.model, X, y, weights, formulation=formulation)
         if earlier is not None:
             problem.recall(self._fitted)
 

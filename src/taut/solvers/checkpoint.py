@@ -76,8 +76,8 @@ class CheckpointFile:
         with open(self.path, "rb") as file:
             if file.read(len(ARCHIVE)) != ARCHIVE:
                 raise ValueError(
-                    f"{str(self.path)!r} is there and is no checkpoint, but would be replaced by "
-                    "one; name another file, or delete it"
+                    f"{str(self.path)!r} exists and is not a checkpoint; it would be overwritten: "
+                    "name another file, or delete it"
                 )
 
     def is_due(self) -> bool:

@@ -279,7 +279,7 @@ class Loop:
         return bool(primal - self.best.dual <= self.tol * self.scale)
 
     def _proved_enough(self) -> Status | None:
-        """How training has converged; None if it has not."""
+        """The status of a run that has converged; None if it has not."""
         best, soft_gap = self.best, self.best.rows[-1].soft_gap
         if self._is_soft and self.run.is_soft_final and soft_gap <= self.tol * self.scale:
             return Status.BEST_SCORE if best.returned == "earlier" else Status.SOFT_CONVERGED

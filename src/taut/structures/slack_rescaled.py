@@ -51,6 +51,8 @@ from taut.problem.problem_type import problem_type, require
 # Positions in RescaledWork.change.
 LOSS, CORNERS, SHARES, SHIFTED = 0, 1, 2, 3
 
+FORMULATIONS = ("margin", "slack")  # what is rescaled by the loss
+
 
 @by_reference
 class RescaledWork(NamedTuple):
@@ -251,6 +253,12 @@ def add_truth(problem, i, work):
         true_label(problem.base, i, work.truth)
         add_corner(problem.base, i, work.truth, share, work.base)
     work.change[CORNERS] = work.change[SHARES] = 0.0
+
+
+def checked_formulation(name: str) -> str:
+    if name not in FORMULATIONS:
+        raise ValueError(f"formulation={name!r}; expected one of {FORMULATIONS}")
+    return name
 
 
 def slack_rescaled(problem: Any) -> SlackRescaled:

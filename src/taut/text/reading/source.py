@@ -213,7 +213,7 @@ def _inflated(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The same bytes, cut after line ends, with one at the very end."""
-    waiting: list[bytes] = []  # parts of a line whose end has not come
+    waiting: list[bytes] = []  # parts of a line that is not complete yet
     size = 0
     for chunk in chunks:
         first = chunk.find(b"\n")
