@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 from factor_problems import PROBLEMS
 from python_models import Chain
+from solvers.test_resume import chain
 
 from taut import PythonProblem, smoothed
 from taut.choice.registry import OWN, registered_solver
 from taut.problem.capability import CRF, Capability
 from taut.solvers.objective import Objective
-from taut.structures import chain_problem, partly_labelled, slack_rescaled
-
-
-def chain():
-    random = np.random.default_rng(0)
-    lengths = random.integers(1, 6, 12)
-    nodes = int(lengths.sum())
-    return chain_problem(random.normal(size=(nodes, 3)), lengths, random.integers(0, 3, nodes), 3)
+from taut.structures import partly_labelled, slack_rescaled
 
 
 def of_python(formulation):
