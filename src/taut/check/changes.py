@@ -47,7 +47,7 @@ def check_changes(example: Example, w: np.ndarray) -> None:
 
 def moved(example: Example, y: np.ndarray) -> Any:
     """The dual with a part of example i moved to y."""
-    mu = example.problem.new_dual()
+    mu = example.problem.with_room(example.problem.new_dual(), False)
     example.call("begin_change", example.i, mu, -1.0, example.work)
     example.call("add_corner", example.i, y, 1.0, example.work)
     if not example.same_dual(mu, example.problem.new_dual()):
@@ -75,7 +75,7 @@ def check_advance(
     kept = example.problem.new_dual()
     if isinstance(kept, np.ndarray):
         kept[:] = 0.0
-    example.problem.copy_dual(example.problem.dual_array(mu), kept)
+    kept = example.problem.copy_dual(example.problem.dual_array(mu), kept)
     if not example.same_dual(kept, mu):
         example.say("copy_dual does not take back what dual_array gave")
     example.call("begin_change", i, mu, -1.0, example.work)
@@ -92,7 +92,9 @@ def check_advance(
 
 
 def check_shift(example: Example, y: np.ndarray, psi: np.ndarray) -> None:
-    problem, mu, expected = example.problem, example.problem.new_dual(), moved(example, y)
+    problem, expected = example.problem, moved(example, y)
+    mu = problem.with_room(problem.new_dual(), False)
+    example.call("remember", example.i, y, mu, example.work)
     for each, amount in ((y, STEP), (example.truth, -STEP)):
         example.call("shift", example.i, each, amount, 0.5, mu, example.delta, example.work)
     example.call("finish_shifts", example.i, 0.5, mu, example.delta, example.work)

@@ -49,7 +49,8 @@ def check_data(problem: Any) -> list[str]:
     ):
         found.append("the problem: new_dual is no vector of floating-point numbers")
     sized = Capability.SUM_ORACLE | Capability.RESCALED_ORACLE
-    if not found and problem.capabilities & sized and problem.dual_size(problem.n) != dual.size:
+    fixed = problem.capabilities & sized and not problem.dual_grows
+    if not found and fixed and problem.dual_size(problem.n) != dual.size:
         found.append(
             f"the problem: dual_size(n) is {problem.dual_size(problem.n)}, but new_dual has "
             f"{dual.size} numbers"

@@ -152,7 +152,7 @@ def _product(f, b, node):
 
 
 @compiled
-def _scale(row, factor):
+def scale_row(row, factor):
     for k in range(row.size):
         row[k] *= factor
 
@@ -182,16 +182,16 @@ def scaled(theta, pair, length, sharpness, sums, node):
         total = _product(arrive[t], reach, reach)
         if not total > 0.0:
             return -np.inf
-        _scale(reach, 1.0 / total)
-        _scale(arrive[t], 1.0 / total)
+        scale_row(reach, 1.0 / total)
+        scale_row(arrive[t], 1.0 / total)
         log_z += np.log(total)
 
     backward[length - 1, :] = 1.0
     for t in range(length - 1, -1, -1):
         total = _product(forward[t], backward[t], node[t])
         # One, but for rounding; so marginals of nodes and of the steps from them agree exactly.
-        _scale(node[t], 1.0 / total)
-        _scale(forward[t], 1.0 / total)
+        scale_row(node[t], 1.0 / total)
+        scale_row(forward[t], 1.0 / total)
         if t > 0:
             _product(arrive[t], backward[t], arrive[t])
             _back(table[0 if n_tables == 1 else t - 1], arrive[t], backward[t - 1])
@@ -239,7 +239,7 @@ def independent(theta, length, sharpness, node):
             total += node[t, k]
         if not total > 0.0:
             return -np.inf
-        _scale(node[t], 1.0 / total)
+        scale_row(node[t], 1.0 / total)
         log_z += sharpness * top + np.log(total)
     return log_z
 

@@ -117,7 +117,7 @@ class FromInfinity(Walk):
         sampler.kind[0] = Order.CYCLIC
         set_all_gaps(sampler.tree, np.full(run.n, np.inf))  # nothing in a cache promises as much
         run.C = ALMOST_NOTHING
-        run.visit(run.n)
+        run.visit_all(run.n)
         sampler.kind[0] = order
         return float(sampler.tree[1])
 

@@ -8,7 +8,8 @@
     block_value          H_i averaged over the current mu_i
     begin_change, add_corner, project, advance
                          a change d of mu_i in ``work``, Psi_i d for the weights, mu_i += step * d
-    begin_margins, margin, shift, finish_shifts
+    dual_has_room             whether the dual has memory for one more change
+    remember, begin_margins, margin, shift, finish_shifts
                          one labelling against the truth, without scoring all others
     expected             the sum oracle, where there is one: the image of the marginals, log Z
     image_size, true_image, add_marginals, image_value, image_loss
@@ -38,6 +39,7 @@ block_value = generic(AnyProblem.block_value, group="learn")
 begin_change = generic(AnyProblem.begin_change, group="learn")
 project = generic(AnyProblem.project, group="learn")
 advance = generic(AnyProblem.advance, group="learn")
+dual_has_room = generic(AnyProblem.dual_has_room, group="learn")
 
 true_label = generic(AnyProblem.true_label, group="labels")
 label_value = generic(AnyProblem.label_value, group="labels")
@@ -49,6 +51,7 @@ begin_margins = generic(AnyProblem.begin_margins, group="margins")
 margin = generic(AnyProblem.margin, group="margins")
 shift = generic(AnyProblem.shift, group="margins")
 finish_shifts = generic(AnyProblem.finish_shifts, group="margins")
+remember = generic(AnyProblem.remember, group="margins")
 
 rescaled_argmax = generic(AnyProblem.rescaled_argmax, group="rescaled")
 

@@ -11,6 +11,7 @@ other has its default here, which :func:`taut.problem.problem_type.problem_type`
 that does not write it. The page "How a solver sees a problem" explains them all.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Protocol, Self
 
@@ -133,6 +134,16 @@ class AnyProblem(Protocol):
     def advance(problem: Problem, i: int, mu: Vector, step: float, work: Opaque) -> None:
         """mu_i += step * d."""
 
+    def dual_has_room(problem: Problem, mu: Vector, work: Opaque) -> bool:
+        """Whether a change of any one example can be added to the dual.
+
+        Where duals grow, compiled code comes back to Python in time, for ``with_room``.
+        """
+        return True
+
+    def remember(problem: Problem, i: int, y: Labels, mu: Vector, work: Opaque) -> None:
+        """From now on ``shift`` may move mu_i to labelling ``y``."""
+
     # --- one labelling against the truth, without scoring all others ------------------------------
 
     def begin_margins(problem: Problem, i: int, work: Opaque) -> None:
@@ -191,11 +202,22 @@ class AnyProblem(Protocol):
     def new_delta(problem) -> Accumulator:
         """An empty accumulator, large enough for what ``project`` adds of one example."""
 
-    def copy_dual(problem, source: Any, target: Any) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
+    @property
+    def dual_grows(problem) -> bool:
+        """Whether duals become longer; then ``dual_has_room`` and ``with_room`` are written."""
+        return False
+
+    def with_room(problem, mu: Any, for_all: bool) -> Any:
+        """The same dual with room for a change of any example, or of all one after the other."""
+        return mu
+
+    def copy_dual(problem, source: Any, target: Any) -> Any:
+        """Copy the dual of this problem, or of its first examples, into ``target``, the dual of all
+        examples; returns that, or another in its place."""
         if source.dtype != np.float64 or not np.all(np.isfinite(source)):
             raise ValueError("the dual must be finite numbers")
         target[: source.size] = source
+        return target
 
     def dual_array(problem, mu: Any) -> np.ndarray:
         """The dual as one array that ``copy_dual`` takes back; for checkpoints."""
@@ -204,6 +226,26 @@ class AnyProblem(Protocol):
     @needed(SUMS | RESCALED)
     def dual_size(problem, n: int) -> int:
         """How many numbers the dual of the first n examples has."""
+
+    def examples_in(problem, dual: np.ndarray) -> int:
+        """How many examples a dual is of, the first of this problem's; it is followed by one more
+        number for each of them."""
+
+        def size(n: int) -> int:
+            return problem.dual_size(n) + n
+
+        n = bisect_left(range(problem.n), dual.size, key=size)
+        if dual.ndim != 1 or n == 0 or size(n) != dual.size:
+            raise ValueError(
+                f"a dual of shape {dual.shape} is not of the first of {problem.n} examples: by "
+                f"dual_size of {type(problem).__name__} it would have {size(problem.n)} numbers "
+                "for all; new_dual and dual_size must agree"
+            )
+        return n
+
+    def image_in(problem, dual: np.ndarray, i: int) -> np.ndarray:
+        """mu_i, laid out as an image."""
+        return dual[problem.dual_size(i) : problem.dual_size(i + 1)]
 
     # --- what the problem is ----------------------------------------------------------------------
 

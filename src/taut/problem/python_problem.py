@@ -296,7 +296,7 @@ class PythonProblem:
             nothing = Vector(np.zeros(self.dim))
         return Dual([nothing] * self.n, np.zeros(self.n), self._known)
 
-    def copy_dual(self, source: Any, target: Dual) -> None:
+    def copy_dual(self, source: Any, target: Dual) -> Dual:
         if isinstance(source, np.ndarray):  # from a checkpoint
             ends = np.searchsorted(source["block"], np.arange(self.n), "right")
             for i, part in enumerate(np.split(source, ends[:-1])):
@@ -308,10 +308,11 @@ class PythonProblem:
                 indices, values = part["index"][1:].copy(), part["value"][1:].copy()
                 psi = Vector(values, indices)
                 target.psi[i] = psi if self._sparse else Vector(psi.to_dense(self.dim))
-            return
+            return target
         # Vectors are never modified, so sharing them is safe.
         target.psi[: len(source.psi)] = source.psi
         target.loss[: len(source.loss)] = source.loss
+        return target
 
     def dual_array(self, mu: Dual) -> np.ndarray:
         """The dual as rows (block, index, value); the first row of a block holds its loss."""

@@ -33,6 +33,7 @@ from taut.problem import (
     attained,
     begin_change,
     block_value,
+    dual_has_room,
     forget,
     label_loss,
     length,
@@ -149,6 +150,7 @@ class BCFW(BlockSolver):
 
 class BCFWRun(BlockRun):
     solver: BCFW
+    stops_when_full = True
 
     def first_corners(self) -> Corners:
         if not self.solver.keeps_corners:
@@ -171,18 +173,19 @@ class BCFWRun(BlockRun):
 
     def advance(self, n_steps: int) -> None:
         solver, before = self.solver, self.steps
-        self.visit(n_steps)
+        self.visit_all(n_steps)
         if solver.keeps_gram and self.steps // self.n > before // self.n:
             cheap_passes(self.problem, self.state, self.C, self.n, solver.cheap_passes)
 
-    def visit(self, n_blocks: int) -> None:
-        end = self.steps + n_blocks
-        self._visit(n_blocks)
-        while self.steps < end:  # the pool of corners is full
-            self._put_corners(grown(self.state.corners))
-            self._visit(end - self.steps)
+    def make_room(self, for_all: bool = False) -> None:
+        state = self.state
+        if self.solver.keeps_corners and not has_room(
+            state.corners, state.y.size, state.scratch.slot.size
+        ):
+            self._put_corners(grown(state.corners))
+        super().make_room(for_all)
 
-    def _visit(self, n_blocks: int) -> None:
+    def visit(self, n_blocks: int) -> None:
         problem, state, solver = self.problem, self.state, self.solver
         if solver.keeps_gram:
             steps = in_mode(corrective_steps, problem)
@@ -270,9 +273,11 @@ class Options(NamedTuple):
 
 @compiled
 def bcfw_steps(problem: Problem, state, options, n_steps):
-    """Up to ``n_steps`` block steps; returns how many (fewer if the pool of corners is full)."""
+    """Up to ``n_steps`` block steps; returns how many (fewer where memory is full)."""
     sampler = state.sampler
     for done in range(n_steps):
+        if not dual_has_room(problem, state.mu, state.work):
+            return done
         if options.keeps_corners and not has_room(
             state.corners, state.y.size, state.scratch.slot.size
         ):

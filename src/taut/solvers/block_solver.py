@@ -4,7 +4,7 @@ They differ in how ``advance`` moves blocks: see ``bcfw``, ``sdca`` and ``frank_
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class BlockRun(OracleRun):
     """Starts cold, or from the state of an earlier solution; then ``advance`` and ``certify``."""
 
     state: State
+    # Whether ``visit`` comes back where ``dual_has_room`` says no; else it is called for one block.
+    stops_when_full: ClassVar[bool] = False
     # Scratch memory, and arrays that follow from the rest.
     left_out = frozenset(
         ["w", "lower", "upper", "delta", "direct", "plane", "work", "y", "y_away", "mu", "scratch"]
@@ -119,7 +121,7 @@ class BlockRun(OracleRun):
                 f"that {describe(self.solver)} could start from; start cold, or go on with the "
                 "same kind of solver"
             )
-        self.problem.copy_dual(earlier.state.mu, self.state.mu)
+        self.put_dual(earlier.state.mu)
         self.state.ell[:n_before] = earlier.state.ell
         self.take_memory(earlier)
         self._shrink(share, n_before)
@@ -157,14 +159,28 @@ class BlockRun(OracleRun):
 
     def advance(self, n_steps: int) -> None:
         """Take ``n_steps`` block steps, with what goes on between passes."""
-        self.visit(n_steps)
+        self.visit_all(n_steps)
 
     def compile_steps(self) -> None:
         self.visit(0)
 
+    def visit_all(self, n_blocks: int) -> None:
+        """Block steps alone, in as many calls as what grows needs."""
+        end = self.steps + n_blocks
+        at_once = self.stops_when_full or not self.problem.dual_grows
+        self.visit(n_blocks if at_once else 0)
+        while self.steps < end:
+            self.make_room()
+            self.visit(end - self.steps if at_once else 1)
+
     @abstractmethod
     def visit(self, n_blocks: int) -> None:
-        """Block steps alone."""
+        """Up to so many block steps; fewer, if something is full that Python must make larger."""
+
+    def make_room(self, for_all: bool = False) -> None:
+        """For a change of any block, or of all of them."""
+        mu = self.problem.with_room(self.state.mu, for_all)
+        self.state = self.state._replace(mu=mu)
 
     # --- checkpoints --------------------------------------------------------------------------
 

@@ -40,10 +40,12 @@ from taut.problem import (
     argmax,
     begin_change,
     begin_margins,
+    dual_has_room,
     finish_shifts,
     label_loss,
     margin,
     project,
+    remember,
     scores,
     shift,
     true_label,
@@ -207,6 +209,8 @@ def corrective_steps(problem: Problem, state, C, n, cache_size, n_steps):
     """Up to ``n_steps`` visits with an oracle call; returns how many (fewer: no room)."""
     sampler = state.sampler
     for done in range(n_steps):
+        if not dual_has_room(problem, state.mu, state.work):
+            return done
         if not has_room(state.corners, state.y.size, state.scratch.slot.size):
             return done
         i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
@@ -221,6 +225,7 @@ def corrective_steps(problem: Problem, state, C, n, cache_size, n_steps):
             problem, state.corners, i, state.y, loss, cache_size, state.count[STEPS]
         )
         if is_new:
+            remember(problem, i, state.y, state.mu, state.work)
             remember_products(problem, state, i, slot)
         size, mean, _ = load_block(problem, state, i)
         set_gap(sampler.tree, i, weight(problem, i) * (value - mean) / n)

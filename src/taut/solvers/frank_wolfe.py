@@ -38,6 +38,8 @@ class FrankWolfe(BlockSolver):
 
 
 class FrankWolfeRun(BlockRun):
+    stops_when_full = True  # it makes room for a step of all blocks
+
     @property
     def keeps_answers(self) -> bool:
         return True
@@ -47,6 +49,7 @@ class FrankWolfeRun(BlockRun):
         if not self.oracle_is_fresh:
             self.certify()
         self.oracle_is_fresh = False
+        self.make_room(for_all=True)
         oracle = self.oracle
         gain = float(self.importance @ (oracle.reached - oracle.mean))
         self._step(gain, oracle.label_at)

@@ -41,6 +41,10 @@ class OracleRun(AnyRun):
     def dual(self) -> Any:
         """A dual point, as the problem keeps it."""
 
+    def put_dual(self, mu: Any) -> None:
+        """Be at a dual point of these examples, or of the first of them."""
+        self.state = self.state._replace(mu=self.problem.copy_dual(mu, self.dual))
+
     def compile(self) -> None:
         if self.is_compiled:
             self.oracle.run(self.state.w, self.dual, nothing=True)
@@ -86,14 +90,15 @@ class OracleRun(AnyRun):
 
     @property
     def growing(self) -> tuple[str, ...]:
-        return () if self.is_compiled else ("mu",)  # of a model in Python, dual points grow
+        grows = self.problem.dual_grows or not self.is_compiled
+        return ("mu",) * grows  # the problem sees to what it is
 
     def saved_arrays(self) -> dict[str, np.ndarray]:
         mu = {"mu": self.problem.dual_array(self.dual)}
         return self.saved_state() | mu | self.saved_oracle()
 
     def put(self, arrays: dict[str, np.ndarray]) -> None:
-        self.problem.copy_dual(arrays["mu"], self.dual)
+        self.put_dual(arrays["mu"])
         self.put_state(arrays)
         self.place_weights()
         self.restore_oracle(arrays)

@@ -28,6 +28,7 @@ from taut.problem import (
     argmax,
     begin_change,
     block_value,
+    dual_has_room,
     label_loss,
     project,
     scores,
@@ -76,6 +77,8 @@ class SDCA(BlockSolver):
 
 
 class SDCARun(BlockRun):
+    stops_when_full = True
+
     def visit(self, n_blocks: int) -> None:
         steps = in_mode(sdca_steps, self.problem)
         steps(self.problem, self.state, self.C, self.n, n_blocks)
@@ -85,6 +88,8 @@ class SDCARun(BlockRun):
 def sdca_steps(problem: Problem, state, C, n, n_steps):
     sampler = state.sampler
     for _ in range(n_steps):
+        if not dual_has_room(problem, state.mu, state.work):
+            return
         order = sampler.kind[0]
         # Gaps are worth sampling by once every example has been visited.
         if order == GAP and state.count[STEPS] < n:

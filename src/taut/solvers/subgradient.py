@@ -163,6 +163,14 @@ class Subgradient(Solver):
         parts += ["averaging"] * self.averaging
         return f"subgradient ({', '.join(parts)})"
 
+    def check_fits(self, problem: Any, objective: Objective) -> None:
+        super().check_fits(problem, objective)
+        if problem.dual_grows:
+            raise ValueError(
+                f"{self.describe()} keeps a dual point that cannot grow, and that of "
+                f'{type(problem).__name__} does; use solver="bcfw" or another that has blocks'
+            )
+
     def start(self, problem: Any, objective: Objective) -> "SubgradientRun":
         return SubgradientRun(problem, self, objective)
 
@@ -225,8 +233,8 @@ class SubgradientRun(OracleRun):
 
     def take_over(self, earlier: Solution, n_before: int, share: float) -> None:
         self._check_fits(earlier)
+        self.put_dual(earlier.state.mu)
         before, state, problem = earlier.state, self.state, self.problem
-        problem.copy_dual(before.mu, state.mu)
         state.ell[:n_before] = before.ell
         if state.mass.size:
             state.mass[:n_before] = before.mass

@@ -15,6 +15,7 @@ from taut.structures.features import node_features
 from taut.structures.features_build import observed_features
 from taut.structures.pairwise import Pairwise
 from taut.structures.pairwise_build import empty_problem, label_numbers, pairwise_problem
+from taut.structures.steps import Steps, seen_steps
 
 
 def chain_problem(
@@ -33,6 +34,8 @@ def chain_problem(
     allowed: Tables | None = None,
     forced: np.ndarray | None = None,
     known: np.ndarray | None = None,
+    only_seen_steps: bool = False,
+    step_attributes: Any = None,
 ) -> Pairwise:
     """A chain problem from stacked nodes: ``rows`` holds all sequences, one after the other.
 
@@ -48,6 +51,10 @@ def chain_problem(
     :class:`taut.structures.constraints.InvalidTruth`. ``known`` says which true labels count as
     observed together with the node's attributes (all).
 
+    ``only_seen_steps`` gives weights only to pairs of labels that follow each other in ``truth``;
+    other steps score zero. ``step_attributes`` is a CSR matrix with a row for every node: attributes
+    of the step that leads to it, which have weights for the pairs they are seen with.
+
     >>> problem = chain_problem(np.eye(4), [3, 1], np.array([0, 1, 0, 1]), n_states=2)
     >>> problem.n, problem.dim  # 4 features and a bias per label, first, last, transitions
     (2, 18)
@@ -57,6 +64,11 @@ def chain_problem(
     if observed:
         features = observed_features(features, truth, n_states, known)
     pointer = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    steps = None
+    if only_seen_steps or step_attributes is not None:
+        if step_features is not None:
+            raise ValueError("step features need a weight for every step of labels; leave them out")
+        steps = seen_steps(truth, pointer, n_states, step_attributes, known, only_seen_steps)
     return pairwise_problem(
         features,
         pointer,
@@ -70,6 +82,7 @@ def chain_problem(
         step_features=np.zeros((0, 0)) if step_features is None else step_features,
         allowed=allowed,
         forced=forced,
+        steps=steps,
     )
 
 
@@ -82,12 +95,13 @@ def chain_layout(
     bias: bool = True,
     boundary: bool = True,
     n_step_features: int = 0,
+    steps: Steps | None = None,
 ) -> Pairwise:
     """A chain problem without examples, under the weights of which others can be labelled.
 
     Features are ``dense``, or ``observed`` with the arrays (weight_pointer, weight_state) that
     :func:`taut.structures.features_build.observed_layout` makes, or sparse. ``n_step_features=0``
-    means constant steps.
+    means constant steps; ``steps`` are the pairs of labels that have weights, if not all have.
 
     >>> layout = chain_layout(4, 2, dense=True)
     >>> layout.n, layout.dim
@@ -101,5 +115,10 @@ def chain_layout(
     if observed is not None:
         features = features.with_pairs(*observed)
     return empty_problem(
-        features, n_states, bias=bias, boundary=boundary, n_step_features=n_step_features
+        features,
+        n_states,
+        bias=bias,
+        boundary=boundary,
+        n_step_features=n_step_features,
+        steps=steps,
     )

@@ -21,6 +21,7 @@ from taut.structures.constraints import (
 )
 from taut.structures.features import Features
 from taut.structures.features_build import check_like, joined
+from taut.structures.steps import Steps
 
 
 @by_reference
@@ -31,6 +32,7 @@ class PairwiseArrays(NamedTuple):
     cost: Matrix  # (K, K) cost[true, other], zero diagonal
     loss_scale: Vector  # (n,)
     importance: Vector  # (n,) sample weights
+    steps: Steps  # of a SparseChain: the pairs of labels whose steps have weights
     step_features: Matrix  # (n_nodes, F), row t describes the step from t; (0, 0) if constant
     closed: Matrix  # (K + 2, K) -inf where a step, a beginning or an end is forbidden; or empty
     forced: Labels  # (n_nodes,) the label a node must have, -1 if any; or empty
@@ -69,6 +71,7 @@ class PairwiseArrays(NamedTuple):
         lengths: np.ndarray,
         step_features: np.ndarray | None,
         forced: np.ndarray | None = None,
+        step_attributes: Any = None,
     ) -> Self:
         """Other examples under the same weights and tables of allowed labels; no labels known.
 
@@ -84,6 +87,7 @@ class PairwiseArrays(NamedTuple):
             )
         steps = problem.step_features[:0] if step_features is None else step_features
         return problem._replace(
+            steps=problem.steps.of_nodes(step_attributes, n_nodes),
             features=features,
             pointer=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             truth=np.zeros(n_nodes, np.int32),
@@ -128,6 +132,7 @@ class PairwiseArrays(NamedTuple):
             truth=np.zeros(0, np.int32),
             loss_scale=np.zeros(0),
             importance=np.zeros(0),
+            steps=problem.steps.of_nodes(None, 0),
             step_features=np.zeros((0, problem.step_features.shape[1])),
             forced=np.zeros(0, np.int32),
             n=0,
@@ -158,6 +163,7 @@ class PairwiseArrays(NamedTuple):
             truth=both("truth"),
             loss_scale=both("loss_scale"),
             importance=both("importance"),
+            steps=problem.steps.followed_by(more.steps),
             step_features=both("step_features"),
             forced=forced_labels(
                 np.concatenate([forced(problem), forced(more)]), n_nodes, problem.n_states
@@ -183,6 +189,7 @@ class PairwiseArrays(NamedTuple):
             problem.loss_scale[:n],
             problem.importance[:n],
             problem.step_features[:nodes],
+            *problem.steps.arrays(nodes),
             problem.closed,
             # Examples added later may be the first with forced labels.
             forced if (forced >= 0).any() else forced[:0],

@@ -7,6 +7,8 @@ from taut.memory import check_memory
 from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
+from taut.structures.sparse_chain import SparseChain
+from taut.structures.steps import Steps, no_steps
 
 
 def _check_nodes(
@@ -63,8 +65,12 @@ def pairwise_problem(
     step_features: np.ndarray | None,
     allowed: Tables | None = None,
     forced: np.ndarray | None = None,
+    steps: Steps | None = None,
 ) -> Pairwise:
-    """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps."""
+    """Lay out the weights and fill in the defaults; ``step_features=None`` means no steps.
+
+    ``steps`` are the only ones that have weights, if not all have.
+    """
     n = len(pointer) - 1
     _check_nodes(features, pointer, truth, step_features)
     n_step = 0
@@ -79,20 +85,22 @@ def pairwise_problem(
     ):
         if values is not None and (np.shape(values) != size or not np.min(values) >= 0):
             raise ValueError(f"{name} must have shape {size} and no negative entries")
-    places = _places(features.dim(n_states), n_states, bias, boundary, n_step)
+    kind, n_step_weights = _kind_of(steps, n_step * n_states**2)
+    places = _places(features.dim(n_states), n_states, bias, boundary, n_step_weights)
     check_memory(
         2 * places["dim"],
         f"there are {n_states} labels and {places['dim']:,} weights; training",
         "weights",
         'leave out features or merge labels, or for sparse sequences use features="observed"',
     )
-    problem = Pairwise(
+    problem = kind(
         features=features,
         pointer=pointer,
         truth=truth,
         cost=1.0 - np.eye(n_states) if cost is None else _floats(cost),
         loss_scale=np.ones(n) if loss_scale is None else _floats(loss_scale),
         importance=np.ones(n) if importance is None else _floats(importance),
+        steps=no_steps() if steps is None else steps,
         step_features=_floats(step_features),
         closed=np.zeros((0, n_states)),
         forced=np.zeros(0, np.int32),
@@ -106,36 +114,49 @@ def pairwise_problem(
 
 
 def empty_problem(
-    features: Features, n_states: int, *, bias: bool, boundary: bool, n_step_features: int
+    features: Features,
+    n_states: int,
+    *,
+    bias: bool,
+    boundary: bool,
+    n_step_features: int,
+    steps: Steps | None = None,
 ) -> Pairwise:
     """A chain problem without examples; ``features`` are of no nodes."""
     n_step = max(n_step_features, 1)
-    return Pairwise(
+    kind, n_step_weights = _kind_of(steps, n_step * n_states**2)
+    return kind(
         features=features,
         pointer=np.zeros(1, np.int64),
         truth=np.zeros(0, np.int32),
         cost=1.0 - np.eye(n_states),
         loss_scale=np.zeros(0),
         importance=np.zeros(0),
+        steps=no_steps() if steps is None else steps,
         step_features=np.zeros((0, n_step_features)),
         closed=np.zeros((0, n_states)),
         forced=np.zeros(0, np.int32),
         n_states=n_states,
         n_step=n_step,
         n=0,
-        **_places(features.dim(n_states), n_states, bias, boundary, n_step),
+        **_places(features.dim(n_states), n_states, bias, boundary, n_step_weights),
     )
 
 
+def _kind_of(steps: Steps | None, n_all: int) -> tuple[type[Pairwise], int]:
+    """The class of problem with these steps, and how many weights they have."""
+    return (Pairwise, n_all) if steps is None else (SparseChain, steps.n_weights)
+
+
 def _places(
-    n_node_weights: int, n_states: int, bias: bool, boundary: bool, n_step: int
+    n_node_weights: int, n_states: int, bias: bool, boundary: bool, n_step_weights: int
 ) -> dict[str, int]:
     """Where each group of weights starts, -1 if there is none, and the number of all weights."""
     sizes = {
         "bias_at": bias * n_states,
         "begin_at": boundary * n_states,
         "end_at": boundary * n_states,
-        "step_at": n_step * n_states**2,
+        "step_at": n_step_weights,
     }
     places, at = {}, n_node_weights
     for name, size in sizes.items():

@@ -19,7 +19,6 @@ Reference: Tsochantaridis, Joachims, Hofmann, Altun (2005); the corners are thos
 """
 
 import hashlib
-from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from taut.problem import (
     begin_margins,
     block_value,
     finish_shifts,
+    dual_has_room,
     forget,
     label_loss,
     label_value,
@@ -129,6 +129,12 @@ class SlackRescaled(SlackRescaledFields):
         advance(problem.base, i, mu, step, work.base)
         mu[mu.size - problem.n + i] += step * work.change[LOSS]
 
+    def dual_has_room(problem, mu, work):
+        return dual_has_room(problem.base, mu, work.base)
+
+    def remember(problem, i, y, mu, work):
+        remember(problem.base, i, y, mu, work.base)
+
     def begin_margins(problem, i, work):
         begin_margins(problem.base, i, work.base)
 
@@ -223,26 +229,41 @@ class SlackRescaled(SlackRescaledFields):
         text = f"slack rescaling of {problem.base.fingerprint(n)}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
-        n = examples_of(problem, source)
+    @property
+    def dual_grows(problem) -> bool:
+        return problem.base.dual_grows
+
+    def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
+        return roomier(problem, mu, for_all)
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        n = problem.base.examples_in(source)
         if not np.all(np.isfinite(source[-n:])):
             raise ValueError("losses must be finite numbers")
-        problem.base.copy_dual(source[:-n], target[: -problem.n])
-        target[target.size - problem.n :][:n] = source[-n:]
+        return copied(problem, source, target, n)
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return saved(problem, mu)
 
 
-def examples_of(problem: Any, dual: np.ndarray) -> int:
-    """How many examples this dual is of: that of the base problem, and a number for each."""
-    n = bisect_left(range(problem.n), dual.size, key=lambda k: problem.base.dual_size(k) + k)
-    if dual.ndim != 1 or n == 0 or problem.base.dual_size(n) + n != dual.size:
-        whole = problem.base.dual_size(problem.n) + problem.n
-        raise ValueError(
-            f"a dual of shape {dual.shape} is not of the first of {problem.n} examples: by "
-            f"dual_size of {type(problem.base).__name__} it would have {whole} numbers for all; "
-            "new_dual and dual_size must agree"
-        )
-    return n
+# A dual that is the base problem's, and one more number for each example.
+
+
+def roomier(problem: Any, mu: np.ndarray, for_all: bool) -> np.ndarray:
+    """With room for changes of the base problem's part."""
+    base = problem.base.with_room(mu[: -problem.n], for_all)
+    return mu if base.size == mu.size - problem.n else np.concatenate([base, mu[-problem.n :]])
+
+
+def copied(problem: Any, source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
+    """``source``, of the first n examples, in place of the beginning of ``target``."""
+    base = problem.base.copy_dual(source[:-n], target[: -problem.n])
+    return np.concatenate([base, source[-n:], target[target.size - problem.n + n :]])
+
+
+def saved(problem: Any, mu: np.ndarray) -> np.ndarray:
+    """As a checkpoint has it."""
+    return np.concatenate([problem.base.dual_array(mu[: -problem.n]), mu[-problem.n :]])
 
 
 @both_modes

@@ -36,6 +36,7 @@ from taut.problem import (
     begin_change,
     block_value,
     expected,
+    dual_has_room,
     image_loss,
     image_size,
     image_value,
@@ -46,7 +47,7 @@ from taut.problem import (
 )
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import problem_type, require
-from taut.structures.slack_rescaled import examples_of
+from taut.structures.slack_rescaled import copied, roomier, saved
 
 SMALLEST = 1e-100  # scores are divided by the temperature
 
@@ -133,6 +134,9 @@ class Smoothed(SmoothedFields):
         advance(problem.base, i, mu, step, work.base)
         mu[mu.size - problem.n + i] += step * work.change[0]
 
+    def dual_has_room(problem, mu, work):
+        return dual_has_room(problem.base, mu, work.base)
+
     def length(problem, i):
         return 2 * (image_size(problem.base, i) + 1)
 
@@ -193,22 +197,29 @@ class Smoothed(SmoothedFields):
         text = f"{how} of {problem.base.fingerprint(n)}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> None:
-        """Copy the dual of this problem, or of its first examples, into ``target``."""
+    @property
+    def dual_grows(problem) -> bool:
+        return problem.base.dual_grows
+
+    def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
+        return roomier(problem, mu, for_all)
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         if not np.all(np.isfinite(source)):
             raise ValueError("marginals and entropies must be finite numbers")
-        n = examples_of(problem, source)
-        problem.check_entropies(source, n)
-        problem.base.copy_dual(source[:-n], target[: -problem.n])
-        target[target.size - problem.n :][:n] = source[-n:]
+        n = problem.base.examples_in(source)
+        whole = copied(problem, source, target, n)
+        problem.check_entropies(whole[: -problem.n], source[-n:])
+        return whole
 
-    def check_entropies(problem, dual: np.ndarray, n: int) -> None:
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return saved(problem, mu)
+
+    def check_entropies(problem, dual: np.ndarray, entropies: np.ndarray) -> None:
         """No distribution has a larger entropy than its image allows."""
-        base, at = problem.base, 0
-        for i, entropy in enumerate(dual[-n:]):
-            size = int(base.image_size(i))
-            most = base.largest_entropy(i, dual[at : at + size])
-            at += size
+        base = problem.base
+        for i, entropy in enumerate(entropies):
+            most = base.largest_entropy(i, base.image_in(dual, i))
             if not -1e-9 <= entropy <= most + 1e-6:
                 raise ValueError(f"entropy {entropy}, where at most {most} is possible")
 

@@ -178,8 +178,7 @@ class DecompositionRun(OracleRun):
         loss[:n_before] = self.importance[:n_before] * earlier.state.ell
         points.keep(np.zeros(len(points), bool))
         if self.solver.is_product:
-            mu = problem.new_dual()
-            problem.copy_dual(earlier.state.mu, mu)
+            mu = problem.copy_dual(earlier.state.mu, problem.new_dual())
             rows, _ = self.maker.rows(np.arange(self.n), mu)
             points.add(rows, loss, np.arange(self.n), retained=True)
         else:

@@ -1,0 +1,162 @@
+"""Forward-backward where most steps score zero: exact, for the pairs and the labels, not K squared.
+
+With E_s = exp(sharpness · step_s) of the pairs, and 1 for every other step, a sum over all sources
+is a sum over pairs and the rest,
+
+    Σ_k f[k] exp(step from k to l) = (Σ_k f[k] − Σ over pairs f[k]) + Σ over pairs f[k] E_s
+
+and likewise backward. The difference loses digits where pairs have nearly all of the sum: with f
+scaled to a sum of one the error is about 1e-16, whatever the result, and never below zero. See
+:mod:`taut.inference.forward_backward` for the names; what that does by logarithms is done there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from taut._compile import Cube, Matrix, Vector, by_reference, compiled
+from taut.inference.exponentials import exponentials
+from taut.inference.forward_backward import WIDEST, ChainSums, new_chain_sums, scale_row
+
+
+@by_reference
+class SparseSums(NamedTuple):
+    """Scratch memory, and what the marginals of steps are computed from."""
+
+    table: Matrix  # (steps or 1, pairs) E
+    with_pair: Vector  # (K,) sums over pairs, of f
+    pair: Cube  # (steps or 1, K, K) the scores of all steps, zero but for pairs
+    dense: ChainSums  # forward, backward and arrive; and all of it where tables are full
+
+
+def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) -> SparseSums:
+    return SparseSums(
+        np.zeros((n_tables, n_pairs)),
+        np.zeros(n_states),
+        np.zeros((n_tables, n_states, n_states)),
+        new_chain_sums(longest, n_tables, n_states),
+    )
+
+
+@compiled
+def are_close(theta, step, length, sharpness):
+    """Whether the numbers that meet in a sum are so near each other that exponentials can do."""
+    low = high = 0.0  # of a step that is no pair
+    for e in range(min(step.shape[0], length - 1)):
+        row = step[e]
+        for s in range(row.size):
+            low, high = min(low, row[s]), max(high, row[s])
+    widest = 0.0
+    for t in range(length):
+        least, most = np.inf, -np.inf
+        for k in range(theta.shape[1]):
+            value = theta[t, k]
+            if value > -np.inf:
+                least, most = min(least, value), max(most, value)
+        widest = max(widest, most - least)
+    return sharpness * (widest + high - low) <= WIDEST
+
+
+@compiled
+def _onward(f, table, steps, with_pair, out):
+    """out[l] = Σ_k f[k] exp(step from k to l)."""
+    total = 0.0
+    for k in range(out.size):
+        total += f[k]
+        with_pair[k] = 0.0
+        out[k] = 0.0
+    begin, target = steps.begin, steps.target
+    for k in range(out.size):
+        for s in range(begin[k], begin[k + 1]):
+            with_pair[target[s]] += f[k]
+            out[target[s]] += f[k] * table[s]
+    for label in range(out.size):
+        if steps.into[label + 1] - steps.into[label] < out.size:
+            out[label] += max(total - with_pair[label], 0.0)
+
+
+@compiled
+def _back(table, a, steps, out):
+    """out[k] = Σ_l exp(step from k to l) a[l]."""
+    total = 0.0
+    for label in range(a.size):
+        total += a[label]
+    begin, target = steps.begin, steps.target
+    for k in range(out.size):
+        of_pairs = without = 0.0
+        for s in range(begin[k], begin[k + 1]):
+            of_pairs += table[s] * a[target[s]]
+            without += a[target[s]]
+        rest = max(total - without, 0.0) if begin[k + 1] - begin[k] < out.size else 0.0
+        out[k] = of_pairs + rest
+
+
+@compiled
+def _product(f, b, node):
+    total = 0.0
+    for k in range(node.size):
+        node[k] = f[k] * b[k]
+        total += node[k]
+    return total
+
+
+@compiled
+def sparse_marginals(theta, step, steps, length, sharpness, sums, node):
+    """Write the marginals into ``node`` (length, K); returns log Z. For what ``are_close``."""
+    table, dense = sums.table, sums.dense
+    forward, backward, arrive = dense.forward, dense.backward, dense.arrive
+    shared = step.shape[0] == 1
+    for e in range(min(step.shape[0], length - 1)):
+        row, out = step[e], table[e]
+        high = 0.0
+        for s in range(row.size):
+            high = max(high, row[s])
+        exponentials(row, sharpness, high, out)
+        if high > 0.0:
+            scale_row(out, np.exp(sharpness * high))
+    tops = log_z = 0.0
+    for t in range(length):
+        top = theta[t, 0]
+        for k in range(1, theta.shape[1]):
+            top = max(top, theta[t, k])
+        if top == -np.inf:
+            return top
+        exponentials(theta[t], sharpness, top, arrive[t])
+        tops += top
+        reach = forward[t]
+        if t == 0:
+            reach[:] = 1.0
+        else:
+            _onward(forward[t - 1], table[0 if shared else t - 1], steps, sums.with_pair, reach)
+        total = _product(arrive[t], reach, reach)
+        if not total > 0.0:
+            return -np.inf
+        scale_row(reach, 1.0 / total)
+        scale_row(arrive[t], 1.0 / total)
+        log_z += np.log(total)
+    backward[length - 1, :] = 1.0
+    for t in range(length - 1, -1, -1):
+        total = _product(forward[t], backward[t], node[t])
+        # One, but for rounding; so marginals of nodes and of the steps from them agree exactly.
+        scale_row(node[t], 1.0 / total)
+        scale_row(forward[t], 1.0 / total)
+        if t > 0:
+            _product(arrive[t], backward[t], arrive[t])
+            _back(table[0 if shared else t - 1], arrive[t], steps, backward[t - 1])
+    return sharpness * tops + log_z
+
+
+@compiled
+def add_pair_marginals(length, steps, sums, out):
+    """Add the marginals of all pairs to ``out``: (pairs,) the sum over steps, or one row each."""
+    forward, arrive, table = sums.dense.forward, sums.dense.arrive, sums.table
+    n_pairs = steps.target.size
+    shared = table.shape[0] == 1
+    for t in range(length - 1):
+        at = 0 if shared else t * n_pairs
+        row, f, a = table[0 if shared else t], forward[t], arrive[t + 1]
+        for k in range(f.size):
+            amount = f[k]
+            if amount > 0.0:
+                for s in range(steps.begin[k], steps.begin[k + 1]):
+                    out[at + s] += amount * row[s] * a[steps.target[s]]

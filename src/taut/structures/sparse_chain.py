@@ -1,0 +1,464 @@
+"""Chains with many labels, or with step attributes: steps and dual hold only what is there.
+
+The model is that of :mod:`taut.structures.pairwise` with constant steps, but only some pairs of
+labels have a weight (see :mod:`taut.structures.steps`); every other step scores zero. With the
+attributes a of the step that leads to node t, and their values x_ta,
+
+    score(y) = [nodes as there] + sum_t (w_step[s] + sum_a x_ta w_a[s]),   s the pair (y_t-1, y_t)
+
+Without attributes the image of a labelling is node indicators and how often each pair is used;
+with them, which pair is used at each step. Either has far more numbers than are ever used, so the
+dual keeps those that are (:mod:`taut.structures.sparse_dual`). A number of the image is called by
+its *key*: t K + label for nodes, then the pairs.
+
+A visit works on the image as a whole, in scratch memory, with a list of the keys it has touched:
+first those that the block has, in their order, then new ones, which ``advance`` appends.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taut._compile import (
+    Cube,
+    IntegerMatrix,
+    Integers,
+    Labels,
+    Matrix,
+    Vector,
+    by_reference,
+)
+from taut.arrays.accumulator import (
+    DENSE,
+    Accumulator,
+    dense_accumulator,
+    dot,
+    keeps_rows,
+    new_accumulator,
+    row_accumulator,
+)
+from taut.inference.sparse_forward_backward import SparseSums, new_sparse_sums
+from taut.inference.sparse_viterbi import SparseSearch, new_sparse_search, sparse_viterbi
+from taut.inference.viterbi import viterbi
+from taut.memory import check_memory
+from taut.problem.capability import SVM, Capability
+from taut.problem.problem_type import problem_type
+from taut.structures import sparse_dual
+from taut.structures.features import node_score, node_scores
+from taut.structures.pairwise import Pairwise
+from taut.structures.pairwise_kernels import (
+    add_row,
+    biases,
+    close_scores,
+    push_label,
+    push_labels,
+    push_row,
+)
+from taut.structures.sparse_chain_kernels import (
+    clear_change,
+    key_of_step,
+    pair_score,
+    pair_scores,
+    pairs_of_image,
+    push_pair,
+    push_pairs,
+    score_of,
+    touch,
+    write_dense_steps,
+)
+from taut.structures.sparse_chain_sums import write_sparse_expectation
+from taut.structures.sparse_dual import append, drop_zeros, keys_at, reserve, size_of, values_at
+
+
+@by_reference
+class SparseWork(NamedTuple):
+    """Scratch memory of one thread."""
+
+    theta: Matrix  # (longest, K) node scores
+    step: Matrix  # (steps or 1, pairs) scores of pairs
+    best: Matrix  # (longest, K) Viterbi's values
+    reach: Matrix
+    search: SparseSearch
+    pair: Cube  # (steps or 1, K, K) the scores of all steps, where constraints need them
+    closed_theta: Matrix
+    closed_pair: Cube
+    change: Vector  # the change d of a dual block, as an image; zero but for what is touched
+    place: Labels  # 1 + where a key stands in ``touched``, 0 if it is not
+    touched: Labels
+    count: Integers  # type: ignore[assignment]  # (1,) keys touched
+    known: IntegerMatrix  # (longest, K) visit in which theta[t, k] was computed by ``margin``
+    visit: Integers  # (1,)
+
+
+@problem_type
+class SparseChain(Pairwise):
+    __slots__ = ()
+    dual_grows = True
+    capabilities = SVM | Capability.SUM_ORACLE | Capability.CLAMPING
+
+    # --- what a solver calls; see taut.problem.any_problem for them -------------------------------
+
+    def scores(problem, w, i, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        theta = work.theta
+        node_scores(problem.features, w, first, length, theta)
+        if problem.bias_at >= 0:
+            for t in range(length):
+                add_row(w, problem.bias_at, theta[t])
+        if problem.begin_at >= 0:
+            add_row(w, problem.begin_at, theta[0])
+        if problem.end_at >= 0:
+            add_row(w, problem.end_at, theta[length - 1])
+        pair_scores(problem, w, first, length, work.step)
+
+    def argmax(problem, w, i, work, y):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        theta, step = work.theta, work.step
+        if problem.closed.size > 0:
+            write_dense_steps(problem, length, work.step, work.pair)
+        if problem.closed.size > 0 or problem.forced.size > 0:
+            close_scores(problem, first, length, work)
+            theta = work.closed_theta
+        if problem.closed.size > 0:
+            value = viterbi(theta, work.closed_pair, length, work.best, work.reach, y)
+        else:
+            steps = problem.steps
+            value = sparse_viterbi(
+                theta, step, steps, length, work.best, work.reach, work.search, y
+            )
+        return value - score_of(problem, work, problem.truth[first:], length)
+
+    def expected(problem, w, i, work, sums, sharpness, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        log_z = write_sparse_expectation(problem, i, work, sums, sharpness, image)
+        return log_z / sharpness - score_of(problem, work, problem.truth[first:], length)
+
+    def label_value(problem, w, i, work, y):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        truth = score_of(problem, work, problem.truth[first:], length)
+        return score_of(problem, work, y, length) - truth
+
+    def block_value(problem, w, i, work, mu):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        size = size_of(mu, i)
+        values = mu[values_at(mu, i) :][:size]
+        keys = mu.view(np.int32)[keys_at(mu, i) :][:size]
+        nodes = length * problem.n_states
+        theta, step = work.theta.reshape(-1), work.step.reshape(-1)
+        total = 0.0
+        for j in range(size):
+            key = keys[j]
+            total += values[j] * (theta[key] if key < nodes else step[key - nodes])
+        return total - score_of(problem, work, problem.truth[first:], length)
+
+    def image_value(problem, w, i, work, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        nodes, pairs = length * problem.n_states, pairs_of_image(problem, length)
+        total = dot(image[:nodes], work.theta.reshape(-1)[:nodes])
+        total += dot(image[nodes : nodes + pairs], work.step.reshape(-1)[:pairs])
+        return total - score_of(problem, work, problem.truth[first:], length)
+
+    def image_size(problem, i):
+        length = problem.pointer[i + 1] - problem.pointer[i]
+        return length * problem.n_states + pairs_of_image(problem, length)
+
+    def true_image(problem, i, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        nodes = length * problem.n_states
+        image[: nodes + pairs_of_image(problem, length)] = 0.0
+        for t in range(length):
+            image[t * problem.n_states + problem.truth[first + t]] += 1.0
+            if t > 0:
+                key = key_of_step(problem, nodes, problem.truth[first:], t)
+                if key >= 0:
+                    image[key] += 1.0
+
+    def add_marginals(problem, i, image, amount, work):
+        for key in range(image.size):
+            if image[key] != 0.0:
+                touch(work, key, amount * image[key])
+
+    def begin_change(problem, i, mu, keep, work):
+        change, place, touched = work.change, work.place, work.touched
+        clear_change(work)
+        size = size_of(mu, i)
+        values = mu[values_at(mu, i) :][:size]
+        keys = mu.view(np.int32)[keys_at(mu, i) :][:size]
+        for j in range(size):
+            key = keys[j]
+            change[key] = keep * values[j]
+            touched[j] = key
+            place[key] = j + 1
+        work.count[0] = size
+
+    def add_corner(problem, i, y, amount, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        for t in range(length):
+            touch(work, t * problem.n_states + y[t], amount)
+        for t in range(1, length):
+            key = key_of_step(problem, length * problem.n_states, y, t)
+            if key >= 0:
+                touch(work, key, amount)
+
+    def project(problem, i, work, amount, delta):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        n_states, nodes = problem.n_states, length * problem.n_states
+        change, touched, count = work.change, work.touched, work.count[0]
+        by_rows = keeps_rows(delta) and (delta.count[0] != DENSE or count > 8 * length)
+        if by_rows:
+            for t in range(length):
+                row = change[t * n_states : (t + 1) * n_states]
+                push_labels(problem, delta, first, length, t, row, amount)
+            push_pairs(problem, first, length, change[nodes:], amount, delta)
+            return
+        for j in range(count):
+            key = touched[j]
+            value = amount * change[key]
+            if value != 0.0:
+                if key < nodes:
+                    t = key // n_states
+                    push_label(problem, delta, first, length, t, key - t * n_states, value)
+                else:
+                    push_pair(problem, first, key - nodes, value, delta)
+
+    def advance(problem, i, mu, step, work):
+        change, touched, count = work.change, work.touched, work.count[0]
+        size = size_of(mu, i)
+        values = mu[values_at(mu, i) :][:size]
+        for j in range(size):
+            values[j] += step * change[touched[j]]
+        if count > size:
+            reserve(mu, i, count - size)
+            for j in range(size, count):
+                key = touched[j]
+                if change[key] != 0.0:
+                    append(mu, i, key, step * change[key])
+        if step == 1.0:
+            drop_zeros(mu, i)
+
+    def dual_has_room(problem, mu, work):
+        return sparse_dual.has_room(mu, work.change.size)
+
+    def remember(problem, i, y, mu, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        clear_change(work)
+        size = size_of(mu, i)
+        keys = mu.view(np.int32)[keys_at(mu, i) :][:size]
+        for j in range(size):
+            work.touched[j] = keys[j]
+            work.place[keys[j]] = j + 1
+        work.count[0] = size
+        for t in range(length):
+            touch(work, t * problem.n_states + y[t], 0.0)
+        for t in range(1, length):
+            key = key_of_step(problem, length * problem.n_states, y, t)
+            if key >= 0:
+                touch(work, key, 0.0)
+        more = work.count[0] - size
+        if more > 0:
+            reserve(mu, i, more)
+            for j in range(size, size + more):
+                append(mu, i, work.touched[j], 0.0)
+        clear_change(work)
+
+    def margin(problem, w, i, y, work):
+        features, n_states = problem.features, problem.n_states
+        theta, known, visit = work.theta, work.known, work.visit[0]
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        truth = problem.truth[first : first + length]
+        total = 0.0
+        differed = False
+        for t in range(length):
+            true, other = truth[t], y[t]
+            differs = true != other
+            if differs:
+                if known[t, true] != visit:
+                    theta[t, true] = node_score(features, w, first + t, true, n_states)
+                    theta[t, true] += biases(problem, w, t, length, true)
+                    known[t, true] = visit
+                if known[t, other] != visit:
+                    theta[t, other] = node_score(features, w, first + t, other, n_states)
+                    theta[t, other] += biases(problem, w, t, length, other)
+                    known[t, other] = visit
+                total += theta[t, true] - theta[t, other]
+            if t > 0 and (differs or differed):
+                total += pair_score(problem, w, first + t, truth[t - 1], true)
+                total -= pair_score(problem, w, first + t, y[t - 1], other)
+            differed = differs
+        return total
+
+    def shift(problem, i, y, amount, scale, mu, delta, work):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        nodes, truth = length * problem.n_states, problem.truth[first:]
+        for t in range(length):
+            true, other = truth[t], y[t]
+            if true != other:
+                touch(work, t * problem.n_states + true, -amount)
+                touch(work, t * problem.n_states + other, amount)
+                push_label(problem, delta, first, length, t, true, scale * amount)
+                push_label(problem, delta, first, length, t, other, -scale * amount)
+            if t > 0 and (true != other or truth[t - 1] != y[t - 1]):
+                before, after = (
+                    key_of_step(problem, nodes, truth, t),
+                    key_of_step(problem, nodes, y, t),
+                )
+                if before >= 0:
+                    touch(work, before, -amount)
+                    push_pair(problem, first, before - nodes, scale * amount, delta)
+                if after >= 0:
+                    touch(work, after, amount)
+                    push_pair(problem, first, after - nodes, -scale * amount, delta)
+
+    def finish_shifts(problem, i, scale, mu, delta, work):
+        if work.count[0] == 0:
+            return
+        size = size_of(mu, i)
+        values = mu[values_at(mu, i) :][:size]
+        keys = mu.view(np.int32)[keys_at(mu, i) :][:size]
+        for j in range(size):
+            if work.place[keys[j]] > 0:
+                values[j] += work.change[keys[j]]
+        clear_change(work)
+
+    # --- what a run allocates ------------------------------------------------------------------
+
+    @property
+    def n_numbers(problem) -> int:
+        return problem.features.rows.values.size + problem.steps.rows.values.size
+
+    @property
+    def largest_image(problem) -> int:
+        return int(problem.image_sizes.max(initial=0))
+
+    @property
+    def image_sizes(problem) -> np.ndarray:
+        lengths = np.diff(problem.pointer)
+        n_tables = lengths - 1 if problem.steps.n_attributes else (lengths > 0).astype(int)
+        return lengths * problem.n_states + n_tables * problem.steps.n_pairs
+
+    def _truths(problem) -> sparse_dual.Blocks:
+        """A dual at the truth."""
+        truth, lengths, n_states = problem.truth.astype(np.int64), np.diff(problem.pointer), problem.n_states
+        first = problem.pointer[:-1]
+        block = np.repeat(np.arange(problem.n), lengths)
+        t = np.arange(len(truth)) - first[block]
+        keys = t * n_states + truth
+        later = np.flatnonzero(t > 0)
+        number = problem.pair_numbers(truth[later - 1], truth[later])
+        later, number = later[number >= 0], number[number >= 0]
+        if problem.steps.n_attributes:
+            number = (t[later] - 1) * problem.steps.n_pairs + number
+        number += lengths[block[later]] * n_states
+        both = np.concatenate([block, block[later]]), np.concatenate([keys, number])
+        # Pairs that a labelling uses twice are one number.
+        which, count = np.unique(np.stack(both), axis=1, return_counts=True)
+        sizes = np.bincount(which[0], minlength=problem.n)
+        return sparse_dual.Blocks(sizes, sizes, which[1].astype(np.int32), count.astype(float))
+
+    def pair_numbers(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """The numbers of pairs; -1 for steps that are none."""
+        steps, n_states = problem.steps, problem.n_states
+        codes = steps.sources * n_states + steps.target
+        wanted = np.asarray(source, np.int64) * n_states + target
+        at = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))
+        return np.where(codes[at] == wanted, at, -1) if len(codes) else np.full(len(wanted), -1)
+
+    def dual_size(problem, n: int) -> int:
+        """How many numbers the image of the first n examples has."""
+        return int(problem.image_sizes[:n].sum())
+
+    def new_dual(problem) -> np.ndarray:
+        """At the truth."""
+        return sparse_dual.packed(problem._truths())
+
+    def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
+        if not for_all and sparse_dual.has_room(mu, problem.largest_image):
+            return mu
+        more = 2 * np.diff(problem.pointer)
+        if for_all and sparse_dual.has_room_for_all(mu, more):
+            return mu
+        more[0] = max(more[0], problem.largest_image)
+        return sparse_dual.with_room(mu, more)
+
+    def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        blocks = sparse_dual.unpacked(source)
+        if blocks.n > problem.n:
+            raise ValueError(f"the dual has {blocks.n} blocks for {problem.n} examples")
+        sparse_dual.check_blocks(blocks, problem.image_sizes[: blocks.n])
+        truths = problem._truths()
+        sparse_dual.check_truths(blocks, truths)
+        return sparse_dual.packed(blocks.followed_by(truths, blocks.n))
+
+    def dual_array(problem, mu: np.ndarray) -> np.ndarray:
+        return sparse_dual.packed(sparse_dual.unpacked(mu))
+
+    def examples_in(problem, dual: np.ndarray) -> int:
+        return sparse_dual.count(dual)
+
+    def image_in(problem, dual: np.ndarray, i: int) -> np.ndarray:
+        image = np.zeros(int(problem.image_size(i)))
+        size, value, key = (int(at(dual, i)) for at in (size_of, values_at, keys_at))
+        image[dual.view(np.int32)[key : key + size]] = dual[value : value + size]
+        return image
+
+    def new_work(problem) -> SparseWork:
+        longest, n_states, steps = problem.longest, problem.n_states, problem.steps
+        n_tables = max(longest - 1, 1) if steps.n_attributes else 1
+        has_closed = problem.closed.size > 0
+        is_constrained = has_closed or problem.forced.size > 0
+        size = problem.largest_image
+        check_memory(
+            size * 2 + has_closed * n_tables * n_states**2,
+            f"there are {n_states} labels; inference",
+            f"labels at each of {longest} positions",
+            "are these the labels? Merge rare ones, or cut long sequences",
+        )
+        n_dense = n_tables * has_closed
+        return SparseWork(
+            theta=np.zeros((longest, n_states)),
+            step=np.zeros((n_tables, steps.n_pairs)),
+            best=np.zeros((longest, n_states)),
+            reach=np.zeros((longest, n_states)),
+            search=new_sparse_search(n_states),
+            pair=np.zeros((n_dense, n_states, n_states)),
+            closed_theta=np.zeros((longest * is_constrained, n_states)),
+            closed_pair=np.zeros((n_dense, n_states, n_states)),
+            change=np.zeros(size),
+            place=np.zeros(size, np.int32),
+            touched=np.zeros(size, np.int32),
+            count=np.zeros(1, np.int64),
+            known=np.zeros((longest, n_states), np.int64),
+            visit=np.zeros(1, np.int64),
+        )
+
+    def new_delta(problem) -> Accumulator:
+        if problem.features.rows.is_dense:
+            return dense_accumulator(np.zeros(problem.dim))
+        touched = problem.features.most_touched(problem.pointer, problem.n_states)
+        touched += 3 * problem.n_states + problem.steps.most_touched(problem.pointer)[0]
+        return new_accumulator(problem.dim, touched)
+
+    def new_row_delta(problem) -> Accumulator:
+        features, delta = problem.features, problem.new_delta()
+        if features.rows.is_dense:
+            return delta
+        most_rows = int(np.diff(features.rows.indptr[problem.pointer]).max()) + 3
+        most_rows += problem.steps.most_touched(problem.pointer)[1]
+        return row_accumulator(problem.dim, delta.value.size, most_rows)
+
+    def new_sums(problem) -> SparseSums:
+        longest, steps = problem.longest, problem.steps
+        n_tables = max(longest - 1, 1) if steps.n_attributes else 1
+        return new_sparse_sums(longest, n_tables, problem.n_states, steps.n_pairs)

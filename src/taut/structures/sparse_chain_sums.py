@@ -1,0 +1,63 @@
+"""The sum oracle of chains with sparse steps: the image of the marginals, and log Z."""
+
+from taut._compile import both_modes
+from taut.inference.forward_backward import WIDEST, scaled, scaled_step, spread
+from taut.inference.log_forward_backward import logarithmic, logarithmic_step
+from taut.inference.sparse_forward_backward import (
+    add_pair_marginals,
+    are_close,
+    sparse_marginals,
+)
+from taut.structures.pairwise_kernels import close_scores
+from taut.structures.sparse_chain_kernels import pairs_of_image, write_dense_steps
+
+
+@both_modes
+def write_sparse_expectation(problem, i, work, sums, sharpness, image):
+    """Write the image of the marginals of exp(sharpness * score); returns log Z."""
+    first = problem.pointer[i]
+    length = problem.pointer[i + 1] - first
+    n_states = problem.n_states
+    nodes = length * n_states
+    theta, node = work.theta, image[:nodes].reshape((length, n_states))
+    pairs = image[nodes : nodes + pairs_of_image(problem, length)]
+    pairs[:] = 0.0
+    if problem.closed.size > 0 or problem.forced.size > 0:
+        if problem.closed.size > 0:
+            write_dense_steps(problem, length, work.step, work.pair)
+        close_scores(problem, first, length, work)
+        theta = work.closed_theta
+    if problem.closed.size == 0 and are_close(theta, work.step, length, sharpness):
+        log_z = sparse_marginals(theta, work.step, problem.steps, length, sharpness, sums, node)
+        if log_z > -float("inf"):
+            add_pair_marginals(length, problem.steps, sums, pairs)
+        return log_z
+    return _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs)
+
+
+@both_modes
+def _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs):
+    """Where steps are forbidden, or scores too far apart: all steps have their score in a table."""
+    steps, dense = problem.steps, sums.dense
+    pair = work.closed_pair
+    if problem.closed.size == 0:
+        pair = sums.pair
+        write_dense_steps(problem, length, work.step, pair)
+    by_scaling = spread(theta, pair, length, sharpness) <= WIDEST
+    if by_scaling:
+        log_z = scaled(theta, pair, length, sharpness, dense, node)
+    else:
+        log_z = logarithmic(theta, pair, length, sharpness, dense, node)
+    if log_z == -float("inf"):
+        return log_z
+    n_pairs = steps.target.size
+    for t in range(length - 1):
+        if by_scaling:
+            scaled_step(t, dense, dense.step)
+        else:
+            logarithmic_step(t, pair, sharpness, dense, dense.step)
+        at = t * n_pairs if steps.weights.size > 0 else 0
+        for source in range(problem.n_states):
+            for s in range(steps.begin[source], steps.begin[source + 1]):
+                pairs[at + s] += dense.step[source, steps.target[s]]
+    return log_z
