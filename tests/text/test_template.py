@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.text.template import (
-    BUILT_IN,
-    MOST_FEATURES,
-    Feature,
-    Template,
-    TemplateError,
-    Term,
-    parse_template,
-    read_template,
-)
+from taut.text.built_in_templates import BUILT_IN
+from taut.text.template import parse_template, read_template
+from taut.text.template_parts import MOST_FEATURES, Feature, Template, TemplateError, Term
 from taut.text.transforms import Transform
 
 
