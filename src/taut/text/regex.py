@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_INSTRUCTIONS = 2000
+MOST_INSTRUCTIONS = 1000
 MOST_REMEMBERED = 100_000  # places, of one automaton; then it forgets them all
 UNLIMITED = -1
 

@@ -25,6 +25,8 @@ shape      X, x and 0 for capitals, small letters and digits ``XxXxxxxx-0``
 brief      the shape with runs of the same sign as one       ``XxXx-0``
 digits     every digit as 0                                  ``McDonald-0``
 length     the number of characters                          ``10``
+match("")  the first part that a regular expression matches  ``8`` (``"[0-9]+"``)
+test("")   ``true`` or ``false``: whether there is one        ``true``
 ========== ================================================= =======================
 
 Templates of CRF++ and patterns of Wapiti are read as they are

@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from taut.text.regex import PatternError, compiled_regex
+from taut.text.regex_syntax import python_like
 from taut.text.template_parts import (
     FARTHEST,
     MOST_COLUMNS,
@@ -16,18 +18,38 @@ from taut.text.template_parts import (
     quoted,
     too_many,
 )
-from taut.text.transforms import LONGEST_AFFIX, SIZED, TRANSFORMS, Transform
+from taut.text.transforms import LONGEST_AFFIX, PATTERNED, SIZED, TRANSFORMS, Transform
 
 MOST_NESTED = 8
+LONGEST_NAME = 2000
 BOUNDARIES = ("BOS", "EOS")
+
+
+STRING = r'"(?:[^"\\]|\\.)*"'
+TOKEN = re.compile(STRING + r"|\w+|\.\.|[-+]\d+|\s+|.", re.DOTALL)
+PIECE = re.compile(STRING + r'|[^"#;]+|.', re.DOTALL)
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
     """Features and column names, and the lines they are in."""
     for number, line in enumerate(text.split("\n"), start=1):
-        for statement in line.partition("#")[0].split(";"):
+        for statement in _statements_of(line):
             if statement.strip():
                 yield number, statement.strip()
+
+
+def _statements_of(line: str) -> list[str]:
+    if '"' not in line:
+        return line.partition("#")[0].split(";")
+    found: list[list[str]] = [[]]
+    for piece in PIECE.findall(line):  # strings are whole pieces
+        if piece == "#":
+            break
+        if piece == ";":
+            found.append([])
+        else:
+            found[-1].append(piece)
+    return ["".join(pieces) for pieces in found]
 
 
 def column_names(statement: str) -> tuple[str, ...]:
@@ -49,15 +71,14 @@ def column_names(statement: str) -> tuple[str, ...]:
 
 class StatementParser:
     """feature := term ('|' term)*,  term := BOS | EOS | item,
-    item := column '[' range ']' | transform '(' item [',' range] ')'.
+    item := column '[' range ']' | transform '(' item [',' string] (',' range)* ')'.
 
     Ranges are expanded: parsing an item gives all (term, name) it stands for.
     """
 
     def __init__(self, statement: str, names: tuple[str, ...]):
         self.statement, self.names = statement, names
-        self.tokens = re.findall(r"\w+|\.\.|[-+]\d+|\s+|.", statement, re.DOTALL)
-        self.tokens = [token for token in self.tokens if not token.isspace()]
+        self.tokens = [token for token in TOKEN.findall(statement) if not token.isspace()]
         self.position = 0
 
     def features(self) -> Iterator[Feature]:
@@ -72,7 +93,13 @@ class StatementParser:
         for combination in itertools.product(*parts):
             terms = tuple(term for term, _ in combination if isinstance(term, Term))
             boundaries = tuple(term for term, _ in combination if isinstance(term, str))
-            yield Feature(terms, boundaries, "|".join(name for _, name in combination))
+            feature_name = "|".join(name for _, name in combination)
+            if len(feature_name) > LONGEST_NAME:
+                raise TemplateError(
+                    f"the feature {quoted(feature_name)} takes {len(feature_name)} characters; at "
+                    f"most {LONGEST_NAME} are expected, because all its attributes begin so"
+                )
+            yield Feature(terms, boundaries, feature_name)
 
     def _term(self) -> list[tuple[Term | str, str]]:
         if self._token() in BOUNDARIES:
@@ -95,21 +122,36 @@ class StatementParser:
     def _transformed(self, word: str, depth: int) -> list[tuple[Term, str]]:
         self._expect("(")
         items = self._item(depth + 1)
-        sizes = [0]
-        if word in SIZED:
-            self._expect(",", f"and a size, as in {word}(w[0], 3),")
-            sizes = list(self._range(1, LONGEST_AFFIX, "size"))
+        arguments = self._arguments(word)
         self._expect(")")
-        if len(items) * len(sizes) > MOST_FEATURES:
+        if len(items) * len(arguments) > MOST_FEATURES:
             raise too_many()
         return [
             (
-                term._replace(transforms=(*term.transforms, Transform(word, size))),
-                f"{word}({name},{size})" if size else f"{word}({name})",
+                term._replace(transforms=(*term.transforms, transform)),
+                f"{word}({name}{argument})",
             )
             for term, name in items
-            for size in sizes
+            for transform, argument in arguments
         ]
+
+    def _arguments(self, word: str) -> list[tuple[Transform, str]]:
+        """What follows the item, each with its name: a size may be a range."""
+        if word in SIZED:
+            self._expect(",", f"and a size, as in {word}(w[0], 3),")
+            sizes = [*self._range(1, LONGEST_AFFIX, "size")]
+            return [(Transform(word, size), f",{size}") for size in sizes]
+        if word not in PATTERNED:
+            return [(Transform(word), "")]
+        self._expect(",", f'and a regular expression, as in {word}(w[0], "[0-9]+"),')
+        string = self._take()
+        if not re.fullmatch(STRING, string, re.DOTALL):
+            raise self._error('expected a regular expression in "..."', back=1)
+        try:
+            compiled_regex(string[1:-1], python_like)
+        except PatternError as error:
+            raise TemplateError(str(error)) from None
+        return [(Transform(word, pattern=string[1:-1]), f",{string}")]
 
     def _column(self, word: str) -> int:
         if word in self.names:

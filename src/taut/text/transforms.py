@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from taut.text.regex import compiled_regex
-from taut.text.regex_syntax import as_in_wapiti
+from taut.text.regex_syntax import as_in_wapiti, python_like
 
 Function = Callable[[str], str | None]
 
@@ -57,6 +57,15 @@ def _suffix(transform: Transform) -> Function:
     return lambda value: value[-size:] if len(value) >= size else None
 
 
+def _match(transform: Transform) -> Function:
+    return compiled_regex(transform.pattern, python_like).find
+
+
+def _test(transform: Transform) -> Function:
+    find = compiled_regex(transform.pattern, python_like).find
+    return lambda value: "false" if find(value) is None else "true"
+
+
 def _wapiti_match(transform: Transform) -> Function:
     find = compiled_regex(transform.pattern, as_in_wapiti).find
     return lambda value: find(value) or ""
@@ -75,8 +84,11 @@ TRANSFORMS: dict[str, Callable[[Transform], Function]] = {
     "brief": lambda _: _brief,
     "digits": lambda _: _digits,
     "length": lambda _: lambda value: str(len(value)),
+    "match": _match,
+    "test": _test,
     "%m": _wapiti_match,
     "%t": _wapiti_test,
 }
+PATTERNED = ("match", "test")
 SIZED = ("prefix", "suffix")
 LONGEST_AFFIX = 20
