@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.text.template import (
-    BUILT_IN,
-    MOST_FEATURES,
-    Feature,
-    Template,
-    TemplateError,
-    Term,
-    parse_template,
-    read_template,
-)
+from taut.text.built_in_templates import BUILT_IN
+from taut.text.template import parse_template, read_template
+from taut.text.template_parts import MOST_FEATURES, Feature, Template, TemplateError, Term
 from taut.text.transforms import Transform
 
 
@@ -45,6 +38,12 @@ def names(text):
         ("BOS; EOS; w[0]", ["__BOS__", "__EOS__", "w[0]"]),
         ("# a comment; w[5]\n\n w[0] # another; w[7]\r\n\tw[1];;", ["w[0]", "w[1]"]),
         ("columns: form _x2; form[0]; _x2[0]; 1[0]", ["form[0]", "_x2[0]", "1[0]"]),
+        (r'match(w[0..1], "[a-z]+")', [f'match(w[{o}],"[a-z]+")' for o in (0, 1)]),
+        (
+            r'test(w[0], "#;|") # "; w[1]' + '\ntest(lower(w[0]), "\\"")|w[0]; w[1]',
+            ['test(w[0],"#;|")', r'test(lower(w[0]),"\"")|w[0]', "w[1]"],
+        ),
+        ('suffix(match(w[0], " +"), 1..2)', [f'suffix(match(w[0]," +"),{n})' for n in (1, 2)]),
         (" w [ -1 .. 0 ] | lower ( pos [ 0 ] ) ", [f"w[{o}]|lower(pos[0])" for o in (-1, 0)]),
     ],
 )
@@ -94,6 +93,10 @@ def test_built_in_templates(name, n_features):
         (Transform("shape"), "ÉÖß٣東", "XXx0東"),
         (Transform("brief"), "--11aA", "-0xX"),
         (Transform("length"), "", "0"),
+        (Transform("match", pattern="[0-9]+"), "McDonald-8", "8"),
+        (Transform("match", pattern="[0-9]+$"), "8a", None),
+        (Transform("test", pattern=r"^\u\l"), "McDonald-8", "true"),
+        (Transform("test", pattern=r"^\u\l"), "mcDonald-8", "false"),
     ],
 )
 def test_transforms(transform, value, result):
@@ -126,6 +129,16 @@ def test_transforms(transform, value, result):
         ("suffix(w[0])", ["line 1", "expected ','", "suffix(w[0], 3)", "found ')'"]),
         ("prefix(w[0], 0)", ["line 1", "size 0", "between 1 and 20"]),
         ("prefix(w[0], 1..21)", ["line 1", "size 1..21", "between 1 and 20"]),
+        ("match(w[0])", ["line 1", "expected ','", 'match(w[0], "[0-9]+")', "found ')'"]),
+        ("test(w[0], a)", ["line 1", 'a regular expression in "..."', "found 'a'"]),
+        ('test(w[0], "a)', ["line 1", 'a regular expression in "..."', "found '\"'"]),
+        ('w[0]\ntest(w[0], "(a*)*")', ["line 2", "'(a*)*'", "may be empty"]),
+        ('test(w[0], "\\1")', ["line 1", "has no meaning here"]),
+        ("columns: match\nw[0]", ["line 1", "'match'", "another word"]),
+        (
+            "|".join(f'match(w[{k}], "{"a" * 250}")' for k in range(9)),
+            ["line 1", "takes 2384 characters", "at most 2000"],
+        ),
         ("lower(w[0], 2)", ["line 1", "expected ')'", "found ','"]),
         ("lower w[0]", ["line 1", "expected '('", "found 'w'"]),
         ("lower(BOS)", ["line 1", "no column 'BOS'"]),
@@ -165,7 +178,7 @@ def test_limits_are_inclusive():
 PIECES = [
     *("w", "pos", "[", "]", "(", ")", "|", ",", "..", "-", "+", ";", "#", "\n", " ", ":"),
     *("BOS", "EOS", "lower", "prefix", "suffix", "shape", "columns:", "0", "1", "7", "100", "é"),
-    *("w[0]", "w[-2..2]", "suffix(w[0],1..3)"),
+    *("w[0]", "w[-2..2]", "suffix(w[0],1..3)", "step:", "match", '"', "\\", 'test(w[0],"a+")'),
 ]
 anything = st.text() | st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
@@ -215,6 +228,10 @@ NAME = "n" * 90
         f"columns: {NAME}\n" + "|".join([f"lower({NAME}[-1..0])"] * 10),
         "\n".join(f"w[{i}]" for i in range(-100, 101)) * 50,
         "w[0]\n" * 1_000_000,
+        '"' * 90_000,
+        '"' + "\\" * 90_000,
+        '";' * 45_000,
+        'match(w[0],"' * 8_000,
     ],
     ids=lambda text: f"{text[:20]!r} ({len(text)})",
 )

@@ -244,13 +244,20 @@ def _pack_encoder(encoder: Encoder | None, arrays: Arrays) -> dict[str, Any] | N
     if isinstance(encoder, AttributeEncoder):
         arrays["names"] = pack_strings(encoder.names())
         return {**about, "kind": "attributes"}
+    about |= {"kind": "template", "template": encoder.template.text}
+    about["stages"] = _pack_tables(encoder, arrays, "")
+    if encoder.steps is not None:
+        about["step_stages"] = _pack_tables(encoder.steps, arrays, "step.")
+    return about
+
+
+def _pack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str) -> list[int]:
     for k, numbering in enumerate(encoder.values):
-        arrays[f"values.{k}"] = pack_strings(numbering.values)
-    for f, tables in enumerate(encoder.tables):
+        arrays[f"{prefix}values.{k}"] = pack_strings(numbering.values)
+    for g, tables in enumerate(encoder.tables):
         for stage, table in enumerate(tables):
-            arrays[f"codes.{f}.{stage}"] = _smallest(table.keys)
-    stages = [len(tables) for tables in encoder.tables]
-    return {**about, "kind": "template", "template": encoder.template.text, "stages": stages}
+            arrays[f"{prefix}codes.{g}.{stage}"] = _smallest(table.keys)
+    return [len(tables) for tables in encoder.tables]
 
 
 def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | None:
@@ -268,20 +275,26 @@ def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | N
     except TemplateError as error:
         raise ValueError(f"its template: {error}") from None
     by_template = TemplateEncoder(template, min_freq)
-    by_template.values = [
-        Numbering(_unpack_distinct(arrays[f"values.{k}"])) for k in range(len(by_template.derived))
-    ]
-    if len(about["stages"]) != len(template.features):
-        raise ValueError("its attributes do not belong to its template")
-    by_template.tables = [
-        [
-            CodeTable(_whole(arrays, f"codes.{f}.{stage}"))
-            for stage in range(count(stages, len(feature.terms) + 1))
-        ]
-        for f, (feature, stages) in enumerate(zip(template.features, about["stages"], strict=True))
-    ]
-    by_template.check()
+    _unpack_tables(by_template, arrays, "", about["stages"])
+    if by_template.steps is not None:
+        _unpack_tables(by_template.steps, arrays, "step.", about["step_stages"])
     return by_template
+
+
+def _unpack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str, stages: Any) -> None:
+    encoder.values = [
+        Numbering(_unpack_distinct(arrays[f"{prefix}values.{k}"])) for k in range(encoder.n_values)
+    ]
+    if not isinstance(stages, list) or len(stages) != len(encoder.groups):
+        raise ValueError("its attributes do not belong to its template")
+    encoder.tables = [
+        [
+            CodeTable(_whole(arrays, f"{prefix}codes.{g}.{stage}"))
+            for stage in range(count(n_stages, len(encoder.features[group[0]].terms) + 1))
+        ]
+        for g, (group, n_stages) in enumerate(zip(encoder.groups, stages, strict=True))
+    ]
+    encoder.check()
 
 
 def _unpack_distinct(packed: np.ndarray) -> list[str]:

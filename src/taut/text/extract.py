@@ -5,10 +5,14 @@ distinct word and looked up. A feature's attribute at a token is one number, wri
 numbers of its terms as digits: for ``w[-1]|w[0]``, ``code[t] = number of words * w[t-1] + w[t]``.
 Distinct codes are then counted up (:mod:`taut.text.codes`). Where the digits would not fit in 63
 bits, those joined so far are counted up first, which makes them short again.
+
+In templates of CRF++ and Wapiti what is outside the sentence has a value, too, and features whose
+texts are the same share their attributes: their values are numbered together, and so are their
+codes.
 """
 
+import itertools
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,35 +22,11 @@ from taut.arrays.sequences import checked_lengths
 from taut.text.attributes import small_index
 from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns
+from taut.text.derived import Coded, Place, derive, derived_of, join_term, places_of
 from taut.text.numbering import Numbering, check_codes
-from taut.text.template import Feature, Template, Term, Transform
+from taut.text.template_parts import Feature, Template, Term
 
 MOST_CODES = 2**62
-
-
-class Derived(NamedTuple):
-    """A column as the template sees it."""
-
-    column: int
-    transforms: tuple[Transform, ...]
-
-
-class Place(NamedTuple):
-    """Where each token stands in its sentence."""
-
-    before: np.ndarray  # (n_tokens,) int32: tokens before it
-    after: np.ndarray
-
-
-@compiled
-def _join(total, size, codes, offset, before, after):
-    """Append a digit: that of the token ``offset`` away, -1 if there is none."""
-    for t in range(total.size):
-        if total[t] < 0 or before[t] + offset < 0 or offset > after[t]:
-            total[t] = -1
-        else:
-            digit = codes[t + offset]
-            total[t] = total[t] * size + digit if digit >= 0 else -1
 
 
 @compiled
@@ -85,17 +65,25 @@ class TemplateEncoder:
     ['w[0]=a', 'w[0]=b', 'w[-1]|w[0]=a|b', 'w[-1]|w[0]=b|a']
     """
 
-    def __init__(self, template: Template, min_freq: int = 1):
+    def __init__(self, template: Template, min_freq: int = 1, *, of_steps: bool = False):
         self.template = template
         self.min_freq = min_freq
-        columns = [
-            Derived(term.column, term.transforms)
-            for feature in template.features
-            for term in feature.terms
-        ]
+        self.of_steps = of_steps
+        self.features = template.step_features if of_steps else template.features
+        # The same for the steps into tokens; the first of a sentence has none.
+        self.steps: TemplateEncoder | None = None
+        if template.step_features and not of_steps:
+            self.steps = TemplateEncoder(template, min_freq, of_steps=True)
+        columns = [derived_of(term) for feature in self.features for term in feature.terms]
         self.derived = list(dict.fromkeys(columns))
-        self.values: list[Numbering] = []  # of each derived column, as in training
-        # Of each feature; the last one numbers its attributes, others shorten long codes.
+        # Which of the values each derived column has; those of foreign templates share theirs.
+        families = [derived.outside or derived for derived in self.derived]
+        of_families = list(dict.fromkeys(families))
+        self.n_values = len(of_families)
+        self._values_of = [of_families.index(family) for family in families]
+        self.groups = _groups(self.features)  # features that share their attributes
+        self.values: list[Numbering] = []  # of derived columns, as in training
+        # Of each group; the last one numbers its attributes, others shorten long codes.
         self.tables: list[list[CodeTable]] = []
 
     @property
@@ -103,31 +91,32 @@ class TemplateEncoder:
         return int(self._first()[-1])
 
     def _first(self) -> np.ndarray:
-        """The number of each feature's first attribute, and of all attributes."""
+        """The number of each group's first attribute, and of all attributes."""
         return np.cumsum([0, *(len(tables[-1]) for tables in self.tables)])
 
     # --- learning and finding -------------------------------------------------------------------
 
     def fit_transform(self, text: Columns) -> sparse.csr_array:
+        _refuse_steps(self.steps)
         text = self._checked(text)
-        self.values = [Numbering() for _ in self.derived]
-        self.tables = [[] for _ in self.template.features]
+        self.values = [Numbering() for _ in range(self.n_values)]
+        self.tables = [[] for _ in self.groups]
 
         def learn_value(k: int, values: list[str]) -> np.ndarray:
             return self.values[k].number(values)
 
-        def learn(f: int, stage: int, codes: np.ndarray) -> np.ndarray:
+        def learn(g: int, stage: int, codes: np.ndarray) -> np.ndarray:
             keys, _, ids = number_codes(codes)
-            self.tables[f].append(CodeTable(keys))
+            self.tables[g].append(CodeTable(keys))
             return ids
 
-        def learn_attributes(f: int, stage: int, codes: np.ndarray) -> np.ndarray:
+        def learn_attributes(g: int, stage: int, codes: np.ndarray) -> np.ndarray:
             keys, counts, ids = number_codes(codes)
             if self.min_freq > 1:
                 frequent = counts >= self.min_freq
                 rank = np.append(np.where(frequent, np.cumsum(frequent) - 1, -1), -1)
                 keys, ids = keys[frequent], rank[ids].astype(np.int32)  # ids of -1 stay -1
-            self.tables[f].append(CodeTable(keys))
+            self.tables[g].append(CodeTable(keys))
             return ids
 
         return self._matrix(text, learn_value, learn, learn_attributes)
@@ -139,58 +128,74 @@ class TemplateEncoder:
         def find_value(k: int, values: list[str]) -> np.ndarray:
             return self.values[k].find(values)
 
-        def find(f: int, stage: int, codes: np.ndarray) -> np.ndarray:
-            return self.tables[f][stage].find(codes)
+        def find(g: int, stage: int, codes: np.ndarray) -> np.ndarray:
+            return self.tables[g][stage].find(codes)
 
         return self._matrix(text, find_value, find, find)
 
     def _matrix(
         self, text: Columns, number_value: Callable, shorten: Callable, number: Callable
     ) -> sparse.csr_array:
-        place = _places(text.lengths)
-        codes = [
-            _derive(text.columns[column], transforms, lambda values, k=k: number_value(k, values))
-            for k, (column, transforms) in enumerate(self.derived)
+        place = places_of(text.lengths)
+        coded = [
+            derive(text.columns[d.column], d, lambda values, k=k: number_value(k, values))
+            for k, d in zip(self._values_of, self.derived, strict=True)
         ]
-        ids = np.empty((len(self.template.features), text.n_tokens), np.int32)
-        for f, feature in enumerate(self.template.features):
-            total = self._codes(feature, codes, place, lambda stage, c, f=f: shorten(f, stage, c))
-            stages = self._plan(feature).count(True)
-            ids[f] = number(f, stages, total)
-        return _assemble(ids, self._first())
+        ids = np.empty((len(self.features), text.n_tokens), np.int32)
+        for g, group in enumerate(self.groups):
+            total = self._codes(group, coded, place, lambda stage, c, g=g: shorten(g, stage, c))
+            stages = self._plan(group).count(True)
+            ids[group] = number(g, stages, total.ravel()).reshape(total.shape)
+        first, group_of = self._first(), np.empty(len(self.features), np.intp)
+        for g, group in enumerate(self.groups):
+            group_of[group] = g
+        matrix = _assemble(ids, first[group_of], int(first[-1]))
+        if len(self.groups) < len(self.features):
+            # A token may have an attribute more than once, and in any order.
+            matrix.has_canonical_format = matrix.has_sorted_indices = False
+            matrix.sum_duplicates()
+        return matrix
 
     def _codes(
-        self, feature: Feature, codes: list[np.ndarray], place: Place, shorten: Callable
+        self, group: list[int], coded: list[Coded], place: Place, shorten: Callable
     ) -> np.ndarray:
-        """One number per token that tells the feature's attributes apart; -1 for none."""
-        total = np.zeros(place.before.size, np.int64)
-        if "BOS" in feature.boundaries:
-            total[place.before > 0] = -1
-        if "EOS" in feature.boundaries:
-            total[place.after > 0] = -1
+        """A number for each feature of the group and token that tells the attributes apart.
+
+        It is -1 where there is none.
+        """
+        totals = np.zeros((len(group), place.before.size), np.int64)
+        if self.of_steps:
+            totals[:, place.before == 0] = -1
+        for total, f in zip(totals, group, strict=True):
+            if "BOS" in self.features[f].boundaries:
+                total[place.before > 0] = -1
+            if "EOS" in self.features[f].boundaries:
+                total[place.after > 0] = -1
         stage = 0
-        for term, is_long in zip(feature.terms, self._plan(feature), strict=True):
+        for j, is_long in enumerate(self._plan(group)):
             if is_long:
-                total = shorten(stage, total).astype(np.int64)
+                totals = shorten(stage, totals.ravel()).astype(np.int64).reshape(totals.shape)
                 stage += 1
-            k = self._derived_of(term)
-            _join(total, self._size(k), codes[k], term.offset, *place)
-        return total
+            terms = [self.features[f].terms[j] for f in group]
+            of_terms = [(term, coded[self.derived.index(derived_of(term))]) for term in terms]
+            join_term(totals, of_terms, self._size(terms[0]), place)
+        return totals
 
-    def _derived_of(self, term: Term) -> int:
-        return self.derived.index(Derived(term.column, term.transforms))
+    def _numbering_of(self, term: Term) -> int:
+        return self._values_of[self.derived.index(derived_of(term))]
 
-    def _size(self, k: int) -> int:
-        return max(len(self.values[k]), 1)
+    def _size(self, term: Term) -> int:
+        return max(len(self.values[self._numbering_of(term)]), 1)
 
-    def _plan(self, feature: Feature) -> list[bool]:
+    def _plan(self, group: list[int]) -> list[bool]:
         """Before which terms the code must be shortened to have room for another digit.
 
-        A shortened code is below 2^31, because there are no more tokens.
+        A shortened code is below 2^31, because there are no more tokens. Features of a group have
+        the same sizes.
         """
-        plan, reach = [], 1
-        for term in feature.terms:
-            size = self._size(self._derived_of(term))
+        plan: list[bool] = []
+        reach = 1
+        for size in map(self._size, self.features[group[0]].terms):
             plan.append(reach * size > MOST_CODES)
             reach = (2**31 if plan[-1] else reach) * size
         return plan
@@ -217,22 +222,27 @@ class TemplateEncoder:
         values = [numbering.values for numbering in self.values]
         return [
             name
-            for feature, tables in zip(self.template.features, self.tables, strict=True)
-            for name in self._names_of(feature, tables, values)
+            for group, tables in zip(self.groups, self.tables, strict=True)
+            for name in self._names_of(group, tables, values)
         ]
 
     def _names_of(
-        self, feature: Feature, tables: list[CodeTable], values: list[list[str]]
+        self, group: list[int], tables: list[CodeTable], values: list[list[str]]
     ) -> list[str]:
+        feature = self.features[group[0]]
         rest, stage = tables[-1].keys, len(tables) - 1
         parts: list[list[str]] = []
-        for term, is_long in zip(feature.terms[::-1], self._plan(feature)[::-1], strict=True):
-            k = self._derived_of(term)
-            rest, digits = np.divmod(rest, self._size(k))
-            parts.insert(0, [values[k][digit] for digit in digits.tolist()])
+        for term, is_long in zip(feature.terms[::-1], self._plan(group)[::-1], strict=True):
+            of_term = values[self._numbering_of(term)]
+            rest, digits = np.divmod(rest, self._size(term))
+            parts.insert(0, [of_term[digit] for digit in digits.tolist()])
             if is_long:
                 stage -= 1
                 rest = tables[stage].keys[rest]
+        if feature.texts is not None:
+            first, *others = ([text] * len(tables[-1]) for text in feature.texts)
+            between = itertools.chain.from_iterable(zip(parts, others, strict=True))
+            return ["".join(pieces) for pieces in zip(first, *between, strict=True)]
         if not parts:
             return [feature.name] * len(tables[-1])
         prefix = f"{feature.name}="
@@ -240,8 +250,8 @@ class TemplateEncoder:
 
     def check(self) -> None:
         """Refuse tables that do not belong to the template (those of a damaged file)."""
-        for feature, tables in zip(self.template.features, self.tables, strict=True):
-            plan = self._plan(feature)
+        for group, tables in zip(self.groups, self.tables, strict=True):
+            feature, plan = self.features[group[0]], self._plan(group)
             if len(tables) != plan.count(True) + 1:
                 raise ValueError(f"the attributes of {feature.name} are not complete")
             reach, stage = 1, 0
@@ -249,7 +259,7 @@ class TemplateEncoder:
                 if is_long:
                     self._check_keys(feature, tables[stage], reach)
                     reach, stage = len(tables[stage]), stage + 1
-                reach *= len(self.values[self._derived_of(term)])  # nothing, where it has no values
+                reach *= len(self.values[self._numbering_of(term)])  # 0, where it has no values
             self._check_keys(feature, tables[-1], reach)
 
     def _check_keys(self, feature: Feature, table: CodeTable, reach: int) -> None:
@@ -270,30 +280,29 @@ class TemplateEncoder:
         ]
 
 
-def _places(lengths: np.ndarray) -> Place:
-    before = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    after = np.repeat(lengths, lengths) - 1 - before
-    return Place(before.astype(np.int32), after.astype(np.int32))
+def _groups(features: tuple[Feature, ...]) -> list[list[int]]:
+    """Features by the attributes they share: most have their own."""
+    groups: dict[object, list[int]] = {}
+    for f, feature in enumerate(features):
+        groups.setdefault(f if feature.texts is None else feature.texts, []).append(f)
+    return list(groups.values())
 
 
-def _derive(column: Column, transforms: tuple[Transform, ...], number: Callable) -> np.ndarray:
-    """The column's numbers after its distinct values were transformed; -1 where nothing is left."""
-    values: list[str | None] = list(column.values)
-    for transform in transforms:
-        values = [None if value is None else transform.apply(value) for value in values]
-    table = np.full(len(values), -1, np.int32)
-    left = np.array([value is not None for value in values], bool)
-    table[left] = number([value for value in values if value is not None])
-    return table[column.codes] if len(table) else np.zeros(0, np.int32)
+def _refuse_steps(steps: "TemplateEncoder | None") -> None:
+    if steps is not None:
+        raise NotImplementedError(
+            "the template has features of steps (step: ..., or B and * lines with macros), which "
+            "models cannot learn yet; remove these lines"
+        )
 
 
-def _assemble(ids: np.ndarray, first: np.ndarray) -> sparse.csr_array:
+def _assemble(ids: np.ndarray, first: np.ndarray, n_attributes: int) -> sparse.csr_array:
     indptr = np.zeros(ids.shape[1] + 1, np.int64)
     _count(ids, indptr)
     indices = np.empty(indptr[-1], np.int32)
     _fill(ids, first.astype(np.int32), indices)
     matrix = sparse.csr_array(
-        (np.ones(len(indices)), indices, small_index(indptr)), (ids.shape[1], int(first[-1]))
+        (np.ones(len(indices)), indices, small_index(indptr)), (ids.shape[1], n_attributes)
     )
     matrix.has_canonical_format = True  # sorted and without repetition, by construction
     return matrix

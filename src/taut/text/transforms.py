@@ -4,6 +4,11 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
+from taut.text.regex import compiled_regex
+from taut.text.regex_syntax import as_in_wapiti, python_like
+
+Function = Callable[[str], str | None]
+
 
 class Transform(NamedTuple):
     """
@@ -13,9 +18,13 @@ class Transform(NamedTuple):
 
     name: str
     size: int = 0  # of a prefix or suffix
+    pattern: str = ""
+
+    def function(self) -> Function:
+        return TRANSFORMS[self.name](self)
 
     def apply(self, value: str) -> str | None:
-        return TRANSFORMS[self.name](value, self.size)
+        return self.function()(value)
 
 
 def _sign(character: str) -> str:
@@ -30,14 +39,56 @@ def _shape(value: str) -> str:
     return "".join(map(_sign, value))
 
 
-TRANSFORMS: dict[str, Callable[[str, int], str | None]] = {
-    "lower": lambda value, _: value.lower(),
-    "prefix": lambda value, size: value[:size] if len(value) >= size else None,
-    "suffix": lambda value, size: value[-size:] if len(value) >= size else None,
-    "shape": lambda value, _: _shape(value),
-    "brief": lambda value, _: "".join(sign for sign, _run in itertools.groupby(_shape(value))),
-    "digits": lambda value, _: "".join("0" if c.isdigit() else c for c in value),
-    "length": lambda value, _: str(len(value)),
+def _brief(value: str) -> str:
+    return "".join(sign for sign, _run in itertools.groupby(_shape(value)))
+
+
+def _digits(value: str) -> str:
+    return "".join("0" if c.isdigit() else c for c in value)
+
+
+def _prefix(transform: Transform) -> Function:
+    size = transform.size
+    return lambda value: value[:size] if len(value) >= size else None
+
+
+def _suffix(transform: Transform) -> Function:
+    size = transform.size
+    return lambda value: value[-size:] if len(value) >= size else None
+
+
+def _match(transform: Transform) -> Function:
+    return compiled_regex(transform.pattern, python_like).find
+
+
+def _test(transform: Transform) -> Function:
+    find = compiled_regex(transform.pattern, python_like).find
+    return lambda value: "false" if find(value) is None else "true"
+
+
+def _wapiti_match(transform: Transform) -> Function:
+    find = compiled_regex(transform.pattern, as_in_wapiti).find
+    return lambda value: find(value) or ""
+
+
+def _wapiti_test(transform: Transform) -> Function:
+    find = compiled_regex(transform.pattern, as_in_wapiti).find
+    return lambda value: "false" if find(value) is None else "true"
+
+
+TRANSFORMS: dict[str, Callable[[Transform], Function]] = {
+    "lower": lambda _: str.lower,
+    "prefix": _prefix,
+    "suffix": _suffix,
+    "shape": lambda _: _shape,
+    "brief": lambda _: _brief,
+    "digits": lambda _: _digits,
+    "length": lambda _: lambda value: str(len(value)),
+    "match": _match,
+    "test": _test,
+    "%m": _wapiti_match,
+    "%t": _wapiti_test,
 }
+PATTERNED = ("match", "test")
 SIZED = ("prefix", "suffix")
 LONGEST_AFFIX = 20

@@ -1,0 +1,101 @@
+"""Columns as a template sees them, in numbers, and codes made of such numbers as digits."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from taut._compile import compiled
+from taut.text.columns import Column
+from taut.text.template_parts import Term
+from taut.text.transforms import Transform
+
+OUTSIDE = ("-1", "-2", "-3", "-4", "-#", "+1", "+2", "+3", "+4", "+#")  # names of places there
+
+
+class Derived(NamedTuple):
+    """A column as the template sees it."""
+
+    column: int
+    transforms: tuple[Transform, ...]
+    outside: str
+
+
+class Coded(NamedTuple):
+    """A derived column in numbers."""
+
+    codes: np.ndarray  # (n_tokens,) int32, -1 for nothing
+    outside: np.ndarray  # (10,) int32: of the places outside the sentence; empty: nothing is there
+
+
+class Place(NamedTuple):
+    """Where each token stands in its sentence."""
+
+    before: np.ndarray  # (n_tokens,) int32: tokens before it
+    after: np.ndarray
+
+
+@compiled
+def _join(total, size, codes, offset, before, after):
+    """Append a digit: that of the token ``offset`` away, -1 if there is none."""
+    for t in range(total.size):
+        if total[t] < 0 or before[t] + offset < 0 or offset > after[t]:
+            total[t] = -1
+        else:
+            digit = codes[t + offset]
+            total[t] = total[t] * size + digit if digit >= 0 else -1
+
+
+@compiled
+def _join_anywhere(total, size, codes, outside, offset, origin, before, after):
+    """As ``_join``, but from the first or last token, too, and there are digits outside."""
+    nplaces_of = outside.size // 2
+    for t in range(total.size):
+        if total[t] < 0:
+            continue
+        at = offset
+        if origin > 0:
+            at -= before[t]
+        elif origin < 0:
+            at += after[t]
+        if before[t] + at < 0:
+            digit = outside[min(-before[t] - at, nplaces_of) - 1]
+        elif at > after[t]:
+            digit = outside[nplaces_of + min(at - after[t], nplaces_of) - 1]
+        else:
+            digit = codes[t + at]
+        total[t] = total[t] * size + digit if digit >= 0 else -1
+
+
+def places_of(lengths: np.ndarray) -> Place:
+    before = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    after = np.repeat(lengths, lengths) - 1 - before
+    return Place(before.astype(np.int32), after.astype(np.int32))
+
+
+def derived_of(term: Term) -> Derived:
+    return Derived(term.column, term.transforms, term.outside)
+
+
+def derive(column: Column, derived: Derived, number: Callable) -> Coded:
+    """The column's numbers after its distinct values were transformed; -1 where nothing is left."""
+    values: list[str | None] = list(column.values)
+    if derived.outside:
+        values += [derived.outside + place for place in OUTSIDE]
+    for transform in derived.transforms:
+        function = transform.function()
+        values = [None if value is None else function(value) for value in values]
+    table = np.full(len(values), -1, np.int32)
+    left = np.array([value is not None for value in values], bool)
+    table[left] = number([value for value in values if value is not None])
+    codes = table[column.codes] if len(column.values) else np.zeros(0, np.int32)
+    return Coded(codes, table[len(column.values) :])
+
+
+def join_term(totals: np.ndarray, terms: list[tuple[Term, Coded]], size: int, place: Place) -> None:
+    """Append a digit to each row of codes: that of its term, in place."""
+    for total, (term, coded) in zip(totals, terms, strict=True):
+        if term.outside:
+            _join_anywhere(total, size, *coded, term.offset, term.origin, *place)
+        else:
+            _join(total, size, coded.codes, term.offset, *place)
