@@ -25,6 +25,7 @@ class SparseSums(NamedTuple):
 
     table: Matrix  # (steps or 1, pairs) E
     with_pair: Vector  # (K,) sums over pairs, of f
+    log_z: Vector  # (1,) of the last chain; not a number if by full tables
     pair: Cube  # (steps or 1, K, K) the scores of all steps, zero but for pairs
     dense: ChainSums  # forward, backward and arrive; and all of it where tables are full
 
@@ -33,6 +34,7 @@ def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) ->
     return SparseSums(
         np.zeros((n_tables, n_pairs)),
         np.zeros(n_states),
+        np.zeros(1),
         np.zeros((n_tables, n_states, n_states)),
         new_chain_sums(longest, n_tables, n_states),
     )
@@ -58,30 +60,32 @@ def are_close(theta, step, length, sharpness):
 
 
 @compiled
-def _onward(f, table, steps, with_pair, out):
+def _onward(f, table, pairs, with_pair, out):
     """out[l] = Σ_k f[k] exp(step from k to l)."""
     total = 0.0
     for k in range(out.size):
         total += f[k]
         with_pair[k] = 0.0
         out[k] = 0.0
-    begin, target = steps.begin, steps.target
+    begin, target = pairs.begin, pairs.target
     for k in range(out.size):
+        if f[k] == 0.0:
+            continue
         for s in range(begin[k], begin[k + 1]):
             with_pair[target[s]] += f[k]
             out[target[s]] += f[k] * table[s]
     for label in range(out.size):
-        if steps.into[label + 1] - steps.into[label] < out.size:
+        if pairs.n_into[label] < out.size:
             out[label] += max(total - with_pair[label], 0.0)
 
 
 @compiled
-def _back(table, a, steps, out):
+def _back(table, a, pairs, out):
     """out[k] = Σ_l exp(step from k to l) a[l]."""
     total = 0.0
     for label in range(a.size):
         total += a[label]
-    begin, target = steps.begin, steps.target
+    begin, target = pairs.begin, pairs.target
     for k in range(out.size):
         of_pairs = without = 0.0
         for s in range(begin[k], begin[k + 1]):
@@ -101,7 +105,7 @@ def _product(f, b, node):
 
 
 @compiled
-def sparse_marginals(theta, step, steps, length, sharpness, sums, node):
+def sparse_marginals(theta, step, pairs, length, sharpness, sums, node):
     """Write the marginals into ``node`` (length, K); returns log Z. For what ``are_close``."""
     table, dense = sums.table, sums.dense
     forward, backward, arrive = dense.forward, dense.backward, dense.arrive
@@ -127,7 +131,7 @@ def sparse_marginals(theta, step, steps, length, sharpness, sums, node):
         if t == 0:
             reach[:] = 1.0
         else:
-            _onward(forward[t - 1], table[0 if shared else t - 1], steps, sums.with_pair, reach)
+            _onward(forward[t - 1], table[0 if shared else t - 1], pairs, sums.with_pair, reach)
         total = _product(arrive[t], reach, reach)
         if not total > 0.0:
             return -np.inf
@@ -142,15 +146,36 @@ def sparse_marginals(theta, step, steps, length, sharpness, sums, node):
         scale_row(forward[t], 1.0 / total)
         if t > 0:
             _product(arrive[t], backward[t], arrive[t])
-            _back(table[0 if shared else t - 1], arrive[t], steps, backward[t - 1])
+            _back(table[0 if shared else t - 1], arrive[t], pairs, backward[t - 1])
     return sharpness * tops + log_z
 
 
 @compiled
-def add_pair_marginals(length, steps, sums, out):
+def keep_most(probability, scores, enough, out):
+    """Copy the scores of labels whose probabilities sum to ``enough``, as large ones as a few looks
+    find; minus infinity for the others."""
+    least, above = 0.25, 0.0
+    total = 0.0
+    while least > 1e-300:
+        total = 0.0
+        for k in range(probability.size):
+            total += probability[k] if probability[k] >= least else 0.0
+        if total >= enough:
+            break
+        least, above = 0.25 * least, total
+    # All labels of the last look but one, and as many new ones of the last as are wanted.
+    for k in range(scores.size):
+        p = probability[k]
+        is_new = least <= p < 4.0 * least and least < 0.25
+        out[k] = scores[k] if p >= least and not (is_new and above >= enough) else -np.inf
+        above += p if is_new else 0.0
+
+
+@compiled
+def add_pair_marginals(length, pairs, sums, out):
     """Add the marginals of all pairs to ``out``: (pairs,) the sum over steps, or one row each."""
     forward, arrive, table = sums.dense.forward, sums.dense.arrive, sums.table
-    n_pairs = steps.target.size
+    n_pairs = pairs.target.size
     shared = table.shape[0] == 1
     for t in range(length - 1):
         at = 0 if shared else t * n_pairs
@@ -158,5 +183,5 @@ def add_pair_marginals(length, steps, sums, out):
         for k in range(f.size):
             amount = f[k]
             if amount > 0.0:
-                for s in range(steps.begin[k], steps.begin[k + 1]):
-                    out[at + s] += amount * row[s] * a[steps.target[s]]
+                for s in range(pairs.begin[k], pairs.begin[k + 1]):
+                    out[at + s] += amount * row[s] * a[pairs.target[s]]

@@ -1,16 +1,14 @@
-"""Viterbi where most steps score zero: exact, for less than the square of the number of labels.
+"""Viterbi where labels are many and most steps score zero: exact, and most labels are passed over.
 
 Scores: ``theta[t, k]`` of label k at position t, ``step[e, s]`` of the pair s at step e (one row
-shared by all steps, or one each); a step that is no pair scores 0. With b = best[t-1],
+shared by all steps, or one each); a step that is no pair scores 0. With b = best[t-1], the row
 
-    reach[t, l] = max( max of b[k] over all k that have no pair with l,
-                       max of b[k] + step[s] over the pairs s = (k, l) )
+    reach[t, l] = max_k (b[k] + score of the step from k to l)
 
-The first maximum is nearly always that of the best labels: they are gone through in falling order
-until each l has met one that it has no pair with. The smallest of these values is a *floor*: a
-source k whose best pair stays below it, b[k] + max_s step[s] <= floor, cannot matter. Where labels
-differ clearly, as after a little training, hardly any source is left, and a position costs little
-more than a look at its labels.
+begins with the best label k alone. Its smallest entry is a *floor*: a source k whose best step
+stays below, b[k] + most[k] <= floor, cannot change the row, and any other may raise the floor.
+Where labels differ clearly, as after a little training, few sources are left, and a position costs
+little more than a look at its labels.
 
 Values, and the order among equals, are those of :mod:`taut.inference.viterbi`.
 """
@@ -19,146 +17,109 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import Labels, Vector, by_reference, compiled
-
-# After so many of the best labels, targets still without a value are looked at one by one.
-ROUNDS = 8
+from taut._compile import Matrix, by_reference, compiled
+from taut.inference.pairs import pair_of
 
 
 @by_reference
 class SparseSearch(NamedTuple):
     """Scratch memory."""
 
-    most: Vector  # (K,) the largest score of a source's pairs
-    column: Vector  # (K,) scores of all steps into one label, from its best beginnings
-    left: Labels  # (K,) targets without a value
+    table: Matrix  # (K, K) the scores of one step; zero but for pairs
+    most: Matrix  # (steps or 1, K) the largest score of a step from each label
 
 
-def new_sparse_search(n_states: int) -> SparseSearch:
-    return SparseSearch(np.zeros(n_states), np.zeros(n_states), np.zeros(n_states, np.int32))
+def new_sparse_search(n_tables: int, n_states: int) -> SparseSearch:
+    return SparseSearch(np.zeros((n_states, n_states)), np.zeros((n_tables, n_states)))
 
 
 @compiled
-def _largest_of_sources(step, begin, most):
-    for k in range(most.size):
-        top = -np.inf
-        for s in range(begin[k], begin[k + 1]):
+def _write_table(step, pairs, table, most):
+    """The scores of a step as a matrix, and the largest of each row."""
+    n_states = table.shape[0]
+    for k in range(n_states):
+        begin, end = pairs.begin[k], pairs.begin[k + 1]
+        top = 0.0 if end - begin < n_states else -np.inf
+        row = table[k]
+        for s in range(begin, end):
+            row[pairs.target[s]] = step[s]
             top = max(top, step[s])
         most[k] = top
 
 
 @compiled
-def _next_best(before, value, label):
-    """The best label after ``label``, whose value this is: of equals the lower comes first."""
-    best, found = -np.inf, -1
-    for k in range(before.size):
-        b = before[k]
-        if (b < value or (b == value and k > label)) and (b > best or found < 0):
-            best, found = b, k
-    return found
+def _first(value, step, row):
+    """row = value + step; returns the smallest."""
+    low = np.inf
+    for label in range(row.size):
+        row[label] = value + step[label]
+        low = min(low, row[label])
+    return low
 
 
 @compiled
-def _without_pair(before, steps, search, row):
-    """row[l] = max of before[k] over labels k that have no pair with l; returns how many labels
-    are left without a value in ``search.left``."""
-    begin, target, left = steps.begin, steps.target, search.left
-    n_states = before.size
-    best = 0
-    for k in range(1, n_states):
-        if before[k] > before[best]:
-            best = k
-    for label in range(n_states):
-        row[label] = before[best]
-    n_left = 0
-    for s in range(begin[best], begin[best + 1]):
-        left[n_left] = target[s]
-        n_left += 1
-    for _ in range(ROUNDS):
-        if n_left == 0:
-            return 0
-        best = _next_best(before, before[best], best)
-        if best < 0:
-            return n_left
-        # Both lists rise.
-        s, stop, still = begin[best], begin[best + 1], 0
-        for j in range(n_left):
-            label = left[j]
-            while s < stop and target[s] < label:
-                s += 1
-            if s < stop and target[s] == label:
-                left[still] = label
-                still += 1
-            else:
-                row[label] = before[best]
-        n_left = still
-    return n_left
+def _maxima(value, step, row):
+    """row[l] = max(row[l], value + step[l]); returns the smallest."""
+    low = np.inf
+    for label in range(row.size):
+        candidate = value + step[label]
+        row[label] = candidate if candidate > row[label] else row[label]
+        low = row[label] if row[label] < low else low
+    return low
 
 
 @compiled
-def write_column(before, step, steps, label, column):
-    """column[k] = before[k] + the score of the step from k to ``label``."""
-    for k in range(column.size):
-        column[k] = before[k]
-    for j in range(steps.into[label], steps.into[label + 1]):
-        k = steps.source[j]
-        column[k] = before[k] + step[steps.pair[j]]
-
-
-@compiled
-def best_sparse_steps(before, step, steps, search, row):
-    """row[l] = max_k (before[k] + the score of the step from k to l)."""
-    n_left = _without_pair(before, steps, search, row)
-    column = search.column
-    for j in range(n_left):
-        label = search.left[j]
-        write_column(before, step, steps, label, column)
-        top = column[0]
-        for k in range(1, column.size):
-            top = max(top, column[k])
-        row[label] = top
-    floor = row[0]
+def best_label(row):
+    """The first of the largest."""
+    winner, top = 0, row[0]
     for label in range(1, row.size):
-        floor = min(floor, row[label])
-    begin, target, most = steps.begin, steps.target, search.most
-    for k in range(row.size):
-        b = before[k]
-        if b + most[k] > floor:
-            for s in range(begin[k], begin[k + 1]):
-                value = b + step[s]
-                if value > row[target[s]]:
-                    row[target[s]] = value
+        if row[label] > top:
+            winner, top = label, row[label]
+    return winner
 
 
 @compiled
-def sparse_viterbi(theta, step, steps, length, best, reach, search, y):
+def best_of_few(before, table, most, row):
+    """row[l] = max_k (before[k] + table[k, l])."""
+    best = best_label(before)
+    floor = _first(before[best], table[best], row)
+    for k in range(row.size):
+        if before[k] + most[k] > floor and k != best:
+            floor = _maxima(before[k], table[k], row)
+
+
+@compiled
+def sparse_viterbi(theta, step, pairs, length, best, reach, search, y):
     """Write the best labelling into ``y[:length]`` and return its score."""
     n_states = theta.shape[1]
     shared = step.shape[0] == 1
+    table, most = search.table, search.most
     for label in range(n_states):
         best[0, label] = theta[0, label]
     for t in range(1, length):
-        row, scores = reach[t], step[0 if shared else t - 1]
+        row, e = reach[t], 0 if shared else t - 1
         if t == 1 or not shared:
-            _largest_of_sources(scores, steps.begin, search.most)
-        best_sparse_steps(best[t - 1], scores, steps, search, row)
+            _write_table(step[e], pairs, table, most[e])
+        best_of_few(best[t - 1], table, most[e], row)
         for label in range(n_states):
             best[t, label] = row[label] + theta[t, label]
 
-    last = best[length - 1]
-    winner = 0
-    for label in range(1, n_states):
-        if last[label] > last[winner]:
-            winner = label
-    total = last[winner]
+    winner = best_label(best[length - 1])
+    total = best[length - 1, winner]
     y[length - 1] = winner
-    column = search.column
     for t in range(length - 1, 0, -1):
-        label = y[t]
-        write_column(best[t - 1], step[0 if shared else t - 1], steps, label, column)
-        winner = 0
-        # The bound only matters for scores that are not numbers.
-        while winner < n_states - 1 and column[winner] != reach[t, label]:
-            winner += 1
-        y[t - 1] = winner
+        e = 0 if shared else t - 1
+        y[t - 1] = _came_from(best[t - 1], step[e], pairs, most[e], y[t], reach[t, y[t]])
     return total
+
+
+@compiled
+def _came_from(before, step, pairs, most, label, value):
+    """The first label from which ``label`` is reached with this value."""
+    # The bound only matters for scores that are not numbers.
+    for k in range(before.size - 1):
+        if before[k] + most[k] >= value:
+            pair = pair_of(pairs, k, label)
+            if before[k] + (step[pair] if pair >= 0 else 0.0) == value:
+                return k
+    return before.size - 1

@@ -12,6 +12,7 @@
     remember, begin_margins, margin, shift, finish_shifts
                          one labelling against the truth, without scoring all others
     expected             the sum oracle, where there is one: the image of the marginals, log Z
+    thinned, narrowed    nearly the oracle's answer, in less memory
     image_size, true_image, add_marginals, image_value, image_loss
                          what can be seen of a distribution over labellings, as mu_i is kept; see
                          :mod:`taut.structures.smoothed`
@@ -33,6 +34,7 @@ add_loss = generic(AnyProblem.add_loss, group="scores")
 
 argmax = generic(AnyProblem.argmax, group="argmax")
 attained = generic(AnyProblem.attained, group="argmax")
+thinned = generic(AnyProblem.thinned, group="argmax")
 
 weight = generic(AnyProblem.weight, group="learn")
 block_value = generic(AnyProblem.block_value, group="learn")
@@ -56,6 +58,7 @@ remember = generic(AnyProblem.remember, group="margins")
 rescaled_argmax = generic(AnyProblem.rescaled_argmax, group="rescaled")
 
 expected = generic(AnyProblem.expected, group="sums")
+narrowed = generic(AnyProblem.narrowed, group="sums")
 image_size = generic(AnyProblem.image_size, group="sums")
 true_image = generic(AnyProblem.true_image, group="sums")
 add_marginals = generic(AnyProblem.add_marginals, group="sums")

@@ -98,6 +98,14 @@ class AnyProblem(Protocol):
         Where constraints leave no labelling at all, which is an error, the value is minus infinity.
         """
 
+    def thinned(
+        problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float
+    ) -> float:
+        """Put in place of the labelling that ``argmax`` has just written one that promises nearly
+        as much, if it takes less memory; ``gain`` is what the first promises. Returns what the new
+        one does."""
+        return gain
+
     def attained(
         problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, bound: float
     ) -> float:
@@ -353,6 +361,20 @@ class AnyProblem(Protocol):
         Returns log Z / sharpness minus the truth's score; minus infinity if no labelling is
         possible. ``sums`` is what ``problem.new_sums()`` made for this thread.
         """
+
+    def narrowed(
+        problem: Problem,
+        i: int,
+        work: Opaque,
+        sums: Opaque,
+        sharpness: float,
+        loss: float,
+        image: Vector,
+    ) -> float:
+        """Limit the distribution that ``expected`` has just written to labels that have most of its
+        probability. The logarithm of what they have, at best not below ``-loss``; 0 if it is left
+        as it is."""
+        return 0.0
 
     @needed(SUMS)
     def image_size(problem: Problem, i: int) -> int:

@@ -32,6 +32,7 @@ from taut.problem import (
     label_loss,
     project,
     scores,
+    thinned,
     weight,
 )
 from taut.problem.capability import CRF, Capability
@@ -110,6 +111,7 @@ def sdca_step(problem, state, C, n, i):
     gain = -block_value(problem, w, i, work, state.mu)
     gain += argmax(problem, w, i, work, y)
     set_gap(state.sampler.tree, i, weight(problem, i) * gain / n)
+    gain = thinned(problem, w, i, work, y, gain)
     if gain <= 0.0:
         return
     begin_change(problem, i, state.mu, -1.0, work)

@@ -52,8 +52,8 @@ def chain_problem(
     observed together with the node's attributes (all).
 
     ``only_seen_steps`` gives weights only to pairs of labels that follow each other in ``truth``;
-    other steps score zero. ``step_attributes`` is a CSR matrix with a row for every node: attributes
-    of the step that leads to it, which have weights for the pairs they are seen with.
+    other steps score zero. ``step_attributes`` is a CSR matrix with a row for every node, the
+    attributes of the step that leads to it; they have weights for the pairs they are seen with.
 
     >>> problem = chain_problem(np.eye(4), [3, 1], np.array([0, 1, 0, 1]), n_states=2)
     >>> problem.n, problem.dim  # 4 features and a bias per label, first, last, transitions

@@ -31,14 +31,15 @@ from taut.problem import (
     begin_change,
     begin_margins,
     block_value,
-    finish_shifts,
     dual_has_room,
+    finish_shifts,
     forget,
     label_loss,
     label_value,
     length,
     margin,
     project,
+    remember,
     rescaled_argmax,
     scores,
     shift,
@@ -257,8 +258,9 @@ def roomier(problem: Any, mu: np.ndarray, for_all: bool) -> np.ndarray:
 
 def copied(problem: Any, source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
     """``source``, of the first n examples, in place of the beginning of ``target``."""
-    base = problem.base.copy_dual(source[:-n], target[: -problem.n])
-    return np.concatenate([base, source[-n:], target[target.size - problem.n + n :]])
+    part, more = np.split(target, [target.size - problem.n])
+    base, more[:n] = problem.base.copy_dual(source[:-n], part), source[-n:]
+    return target if base is part else np.concatenate([base, more])
 
 
 def saved(problem: Any, mu: np.ndarray) -> np.ndarray:

@@ -35,11 +35,12 @@ from taut.problem import (
     advance,
     begin_change,
     block_value,
-    expected,
     dual_has_room,
+    expected,
     image_loss,
     image_size,
     image_value,
+    narrowed,
     project,
     scores,
     true_image,
@@ -49,6 +50,8 @@ from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import problem_type, require
 from taut.structures.slack_rescaled import copied, roomier, saved
 
+# A step may forgo this share of its gain if a distribution over fewer labels will do.
+WORTH_THINNING = 0.7
 SMALLEST = 1e-100  # scores are divided by the temperature
 
 
@@ -98,6 +101,20 @@ class Smoothed(SmoothedFields):
         mean = image_value(problem.base, w, i, base, image)
         image[size] = max((value - mean) * sharpness, 0.0)
         return value
+
+    def thinned(problem, w, i, work, y, gain):
+        if gain <= 0.0:
+            return gain
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        base, sharpness = work.base, 1.0 / problem.temperature
+        mean = image_value(problem.base, w, i, base, image)
+        loss = WORTH_THINNING * gain * sharpness
+        lost = narrowed(problem.base, i, base, work.sums, sharpness, loss, image[:size])
+        if lost != 0.0:
+            change = image_value(problem.base, w, i, base, image) - mean
+            image[size] = max(image[size] + lost - change * sharpness, 0.0)
+        return gain + problem.temperature * lost
 
     def label_value(problem, w, i, work, y):
         size = image_size(problem.base, i)

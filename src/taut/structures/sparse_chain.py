@@ -15,7 +15,7 @@ A visit works on the image as a whole, in scratch memory, with a list of the key
 first those that the block has, in their order, then new ones, which ``advance`` appends.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,6 @@ from taut.structures.pairwise_kernels import (
     close_scores,
     push_label,
     push_labels,
-    push_row,
 )
 from taut.structures.sparse_chain_kernels import (
     clear_change,
@@ -66,7 +65,7 @@ from taut.structures.sparse_chain_kernels import (
     touch,
     write_dense_steps,
 )
-from taut.structures.sparse_chain_sums import write_sparse_expectation
+from taut.structures.sparse_chain_sums import narrow, write_sparse_expectation
 from taut.structures.sparse_dual import append, drop_zeros, keys_at, reserve, size_of, values_at
 
 
@@ -124,9 +123,9 @@ class SparseChain(Pairwise):
         if problem.closed.size > 0:
             value = viterbi(theta, work.closed_pair, length, work.best, work.reach, y)
         else:
-            steps = problem.steps
+            pairs = problem.steps.pairs
             value = sparse_viterbi(
-                theta, step, steps, length, work.best, work.reach, work.search, y
+                theta, step, pairs, length, work.best, work.reach, work.search, y
             )
         return value - score_of(problem, work, problem.truth[first:], length)
 
@@ -135,6 +134,9 @@ class SparseChain(Pairwise):
         length = problem.pointer[i + 1] - first
         log_z = write_sparse_expectation(problem, i, work, sums, sharpness, image)
         return log_z / sharpness - score_of(problem, work, problem.truth[first:], length)
+
+    def narrowed(problem, i, work, sums, sharpness, loss, image):
+        return narrow(problem, i, work, sums, sharpness, loss, image)
 
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]
@@ -350,13 +352,17 @@ class SparseChain(Pairwise):
 
     def _truths(problem) -> sparse_dual.Blocks:
         """A dual at the truth."""
-        truth, lengths, n_states = problem.truth.astype(np.int64), np.diff(problem.pointer), problem.n_states
+        truth, lengths, n_states = (
+            problem.truth.astype(np.int64),
+            np.diff(problem.pointer),
+            problem.n_states,
+        )
         first = problem.pointer[:-1]
         block = np.repeat(np.arange(problem.n), lengths)
         t = np.arange(len(truth)) - first[block]
         keys = t * n_states + truth
         later = np.flatnonzero(t > 0)
-        number = problem.pair_numbers(truth[later - 1], truth[later])
+        number = problem.steps.pairs.numbers(truth[later - 1], truth[later])
         later, number = later[number >= 0], number[number >= 0]
         if problem.steps.n_attributes:
             number = (t[later] - 1) * problem.steps.n_pairs + number
@@ -366,14 +372,6 @@ class SparseChain(Pairwise):
         which, count = np.unique(np.stack(both), axis=1, return_counts=True)
         sizes = np.bincount(which[0], minlength=problem.n)
         return sparse_dual.Blocks(sizes, sizes, which[1].astype(np.int32), count.astype(float))
-
-    def pair_numbers(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """The numbers of pairs; -1 for steps that are none."""
-        steps, n_states = problem.steps, problem.n_states
-        codes = steps.sources * n_states + steps.target
-        wanted = np.asarray(source, np.int64) * n_states + target
-        at = np.minimum(np.searchsorted(codes, wanted), max(len(codes) - 1, 0))
-        return np.where(codes[at] == wanted, at, -1) if len(codes) else np.full(len(wanted), -1)
 
     def dual_size(problem, n: int) -> int:
         """How many numbers the image of the first n examples has."""
@@ -420,7 +418,7 @@ class SparseChain(Pairwise):
         is_constrained = has_closed or problem.forced.size > 0
         size = problem.largest_image
         check_memory(
-            size * 2 + has_closed * n_tables * n_states**2,
+            2 * size + (1 + 2 * has_closed) * n_tables * n_states**2,
             f"there are {n_states} labels; inference",
             f"labels at each of {longest} positions",
             "are these the labels? Merge rare ones, or cut long sequences",
@@ -431,7 +429,7 @@ class SparseChain(Pairwise):
             step=np.zeros((n_tables, steps.n_pairs)),
             best=np.zeros((longest, n_states)),
             reach=np.zeros((longest, n_states)),
-            search=new_sparse_search(n_states),
+            search=new_sparse_search(n_tables, n_states),
             pair=np.zeros((n_dense, n_states, n_states)),
             closed_theta=np.zeros((longest * is_constrained, n_states)),
             closed_pair=np.zeros((n_dense, n_states, n_states)),

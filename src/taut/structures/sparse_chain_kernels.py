@@ -1,44 +1,26 @@
 """The arithmetic of a chain with sparse steps in pieces; ``sparse_chain`` puts them together."""
 
 from taut._compile import both_modes, compiled
-from taut.arrays.accumulator import keeps_rows, push, row_place
+from taut.arrays.accumulator import push, row_place
+from taut.inference.pairs import found, pair_of
 from taut.structures.pairwise_kernels import push_row
-
-
-@compiled
-def found(numbers, start, stop, wanted):
-    """Where ``wanted`` stands among rising numbers, -1 if it does not."""
-    low, high = start, stop
-    while low < high:
-        middle = (low + high) // 2
-        if numbers[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < stop and numbers[low] == wanted else -1
-
-
-@compiled
-def pair_of(steps, source, target):
-    """The number of a pair, -1 if the step is none."""
-    return found(steps.target, steps.begin[source], steps.begin[source + 1], target)
 
 
 @both_modes
 def pairs_of_image(problem, length):
     """How many numbers of an image are those of pairs."""
-    n_pairs = problem.steps.target.size
+    n_pairs = problem.steps.pairs.target.size
     return n_pairs * (length - 1) if problem.steps.weights.size > 0 else n_pairs
 
 
 @both_modes
 def key_of_step(problem, nodes, y, t):
     """The key of the step that leads to node t, -1 if it is no pair; ``nodes`` come before."""
-    pair = pair_of(problem.steps, y[t - 1], y[t])
+    pair = pair_of(problem.steps.pairs, y[t - 1], y[t])
     if pair < 0:
         return -1
     if problem.steps.weights.size > 0:
-        return nodes + (t - 1) * problem.steps.target.size + pair
+        return nodes + (t - 1) * problem.steps.pairs.target.size + pair
     return nodes + pair
 
 
@@ -46,7 +28,7 @@ def key_of_step(problem, nodes, y, t):
 def pair_scores(problem, w, first, length, step):
     """step[e, s] = score of pair s at step e; one row if all steps score alike."""
     steps = problem.steps
-    n_pairs = steps.target.size
+    n_pairs = steps.pairs.target.size
     constant = w[problem.step_at : problem.step_at + n_pairs]
     at = problem.step_at + n_pairs
     if steps.weights.size == 0:
@@ -68,12 +50,12 @@ def pair_scores(problem, w, first, length, step):
 def pair_score(problem, w, node, source, target):
     """The score of one step that leads to a node."""
     steps = problem.steps
-    pair = pair_of(steps, source, target)
+    pair = pair_of(steps.pairs, source, target)
     if pair < 0:
         return 0.0
     total = w[problem.step_at + pair]
     if steps.weights.size > 0:
-        at, rows = problem.step_at + steps.target.size, steps.rows
+        at, rows = problem.step_at + steps.pairs.target.size, steps.rows
         for position in range(rows.indptr[node], rows.indptr[node + 1]):
             attribute = rows.indices[position]
             begin, end = steps.weights[attribute], steps.weights[attribute + 1]
@@ -87,7 +69,7 @@ def pair_score(problem, w, node, source, target):
 def push_pair(problem, first, number, amount, delta):
     """delta += amount * what one number of the image, of a pair, stands for."""
     steps = problem.steps
-    n_pairs = steps.target.size
+    n_pairs = steps.pairs.target.size
     if steps.weights.size == 0:
         push(delta, problem.step_at + number, amount)
         return
@@ -108,7 +90,7 @@ def push_pair(problem, first, number, amount, delta):
 def push_pairs(problem, first, length, numbers, amount, delta):
     """The same for all numbers of pairs, where ``delta`` keeps rows."""
     steps = problem.steps
-    n_pairs = steps.target.size
+    n_pairs = steps.pairs.target.size
     if steps.weights.size == 0:
         push_row(delta, problem.step_at, numbers[:n_pairs], amount)
         return
@@ -133,7 +115,7 @@ def score_of(problem, work, y, length):
     for t in range(length):
         total += work.theta[t, y[t]]
         if t > 0:
-            pair = pair_of(problem.steps, y[t - 1], y[t])
+            pair = pair_of(problem.steps.pairs, y[t - 1], y[t])
             if pair >= 0:
                 total += work.step[0 if shared else t - 1, pair]
     return total
@@ -142,11 +124,11 @@ def score_of(problem, work, y, length):
 @both_modes
 def write_dense_steps(problem, length, step, pair):
     """The scores of all steps: zero but for pairs. Other entries of ``pair`` are zero already."""
-    steps = problem.steps
+    pairs = problem.steps.pairs
     for e in range(min(pair.shape[0], length - 1)):
         for source in range(problem.n_states):
-            for s in range(steps.begin[source], steps.begin[source + 1]):
-                pair[e, source, steps.target[s]] = step[e, s]
+            for s in range(pairs.begin[source], pairs.begin[source + 1]):
+                pair[e, source, pairs.target[s]] = step[e, s]
 
 
 @compiled

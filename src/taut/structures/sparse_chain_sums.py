@@ -1,11 +1,14 @@
 """The sum oracle of chains with sparse steps: the image of the marginals, and log Z."""
 
+import numpy as np
+
 from taut._compile import both_modes
 from taut.inference.forward_backward import WIDEST, scaled, scaled_step, spread
 from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 from taut.inference.sparse_forward_backward import (
     add_pair_marginals,
     are_close,
+    keep_most,
     sparse_marginals,
 )
 from taut.structures.pairwise_kernels import close_scores
@@ -28,11 +31,41 @@ def write_sparse_expectation(problem, i, work, sums, sharpness, image):
         close_scores(problem, first, length, work)
         theta = work.closed_theta
     if problem.closed.size == 0 and are_close(theta, work.step, length, sharpness):
-        log_z = sparse_marginals(theta, work.step, problem.steps, length, sharpness, sums, node)
-        if log_z > -float("inf"):
-            add_pair_marginals(length, problem.steps, sums, pairs)
+        log_z = sparse_marginals(
+            theta, work.step, problem.steps.pairs, length, sharpness, sums, node
+        )
+        sums.log_z[0] = log_z
+        if log_z > -np.inf:
+            add_pair_marginals(length, problem.steps.pairs, sums, pairs)
         return log_z
+    sums.log_z[0] = np.nan
     return _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs)
+
+
+@both_modes
+def narrow(problem, i, work, sums, sharpness, loss, image):
+    """Limit the distribution of this image to the labels that have most of it, at each position
+    at least exp(-loss / length); returns the logarithm of what is left, 0 if nothing was done.
+
+    It is the same distribution, under the condition that no other label occurs.
+    """
+    first = problem.pointer[i]
+    length = problem.pointer[i + 1] - first
+    if not sums.log_z[0] > -np.inf or problem.forced.size > 0:
+        return 0.0
+    nodes = length * problem.n_states
+    node, theta = image[:nodes].reshape((length, problem.n_states)), work.reach
+    enough = np.exp(-loss / length)
+    for t in range(length):
+        keep_most(node[t], work.theta[t], enough, theta[t])
+    if not are_close(theta, work.step, length, sharpness):
+        return 0.0
+    before = sums.log_z[0]
+    pairs = image[nodes : nodes + pairs_of_image(problem, length)]
+    pairs[:] = 0.0
+    log_z = sparse_marginals(theta, work.step, problem.steps.pairs, length, sharpness, sums, node)
+    add_pair_marginals(length, problem.steps.pairs, sums, pairs)
+    return min(log_z - before, 0.0)
 
 
 @both_modes
@@ -48,9 +81,9 @@ def _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs):
         log_z = scaled(theta, pair, length, sharpness, dense, node)
     else:
         log_z = logarithmic(theta, pair, length, sharpness, dense, node)
-    if log_z == -float("inf"):
+    if log_z == -np.inf:
         return log_z
-    n_pairs = steps.target.size
+    n_pairs = steps.pairs.target.size
     for t in range(length - 1):
         if by_scaling:
             scaled_step(t, dense, dense.step)
@@ -58,6 +91,6 @@ def _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs):
             logarithmic_step(t, pair, sharpness, dense, dense.step)
         at = t * n_pairs if steps.weights.size > 0 else 0
         for source in range(problem.n_states):
-            for s in range(steps.begin[source], steps.begin[source + 1]):
-                pairs[at + s] += dense.step[source, steps.target[s]]
+            for s in range(steps.pairs.begin[source], steps.pairs.begin[source + 1]):
+                pairs[at + s] += dense.step[source, steps.pairs.target[s]]
     return log_z

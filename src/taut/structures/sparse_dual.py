@@ -120,7 +120,7 @@ def with_room(mu: np.ndarray, more: np.ndarray) -> np.ndarray:
     blocks = unpacked(mu)
     each = floats_of(_roomy(blocks.sizes + more)) + 1
     # Memory that is never written to is never taken.
-    return packed(blocks, 2 * int(each.sum()) + 4 * int(each.max(initial=0)))
+    return packed(blocks, int(each.sum()) // 2 + 4 * int(each.max(initial=0)))
 
 
 def has_room_for_all(mu: np.ndarray, more: np.ndarray) -> bool:

@@ -12,38 +12,30 @@ import numpy as np
 from scipy import sparse
 
 from taut._compile import Integers, Labels, by_reference
+from taut.inference.pairs import Pairs, new_pairs, no_pairs
 from taut.structures.rows import Rows, as_rows
 
 
 @by_reference
 class Steps(NamedTuple):
-    """Made by ``seen_steps`` and ``steps_of_pairs``; ``no_steps`` stands for all pairs."""
+    """Made by ``seen_steps`` and ``new_steps``; ``no_steps`` stands for all pairs."""
 
-    begin: Integers  # (K + 1,) pairs of source k: begin[k] to begin[k+1]; empty if all have weights
-    target: Labels  # (pairs,) where they lead, rising
-    into: Integers  # (K + 1,) the same by target: into[k] to into[k+1] of the next two
-    source: Labels
-    pair: Labels  # the number of the pair
+    pairs: Pairs
     rows: Rows  # of the nodes: attributes of the step that leads there; no columns if none
     weights: Integers  # (attributes + 1,) weights of attribute a: weights[a] to weights[a+1]
-    of_pair: Labels  # the pair each weight is for
+    of_pair: Labels  # the pair each weight is for, rising for each attribute
 
     @property
     def is_sparse(steps) -> bool:
-        return steps.begin.size > 0
+        return steps.pairs.begin.size > 0
 
     @property
     def n_pairs(steps) -> int:
-        return steps.target.size
+        return steps.pairs.target.size
 
     @property
     def n_attributes(steps) -> int:
         return max(steps.weights.size - 1, 0)
-
-    @property
-    def sources(steps) -> np.ndarray:
-        """Of every pair."""
-        return np.repeat(np.arange(steps.begin.size - 1), np.diff(steps.begin))
 
     @property
     def n_weights(steps) -> int:
@@ -79,7 +71,7 @@ class Steps(NamedTuple):
         if not steps.is_sparse:
             return ()
         rows = steps.rows.of_first(n_nodes) if steps.n_attributes else ()
-        return steps.begin, steps.target, steps.weights, steps.of_pair, *rows
+        return *steps.pairs, steps.weights, steps.of_pair, *rows
 
 
 def empty_rows(n_nodes: int, n_features: int = 0) -> Rows:
@@ -88,39 +80,24 @@ def empty_rows(n_nodes: int, n_features: int = 0) -> Rows:
 
 def no_steps() -> Steps:
     """All pairs of labels have weights, in a matrix."""
-    numbers, labels = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return Steps(numbers, labels, numbers, labels, labels, empty_rows(0), numbers, labels)
+    return Steps(no_pairs(), empty_rows(0), np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
-def steps_of_pairs(
-    pairs: np.ndarray,
+def new_steps(
+    codes: np.ndarray,
     n_states: int,
     rows: Rows | None = None,
-    weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
     of_pair: np.ndarray | None = None,
 ) -> Steps:
-    """Weights for these pairs, numbered source * n_states + target, rising; and of attributes.
-
-    >>> steps = steps_of_pairs(np.array([1, 2, 3]), 2)
-    >>> steps.sources, steps.target, steps.source, steps.pair
-    (array([0, 1, 1]), array([1, 0, 1], dtype=int32), array([1, 0, 1], dtype=int32), \
-array([1, 0, 2], dtype=int32))
-    """
-    source, target = np.divmod(np.asarray(pairs, np.int64), n_states)
-    order = np.lexsort((source, target))
-
-    def pointer(labels: np.ndarray) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_states))])
-
+    """Weights for pairs numbered source * n_states + target, rising, and for attributes: each has
+    ``counts`` of them, for the pairs ``of_pair``."""
+    attributes = [] if counts is None else [0, *np.cumsum(counts)]
     return Steps(
-        begin=pointer(source).astype(np.int64),
-        target=target.astype(np.int32),
-        into=pointer(target).astype(np.int64),
-        source=source[order].astype(np.int32),
-        pair=order.astype(np.int32),
-        rows=empty_rows(0) if rows is None else rows,
-        weights=np.zeros(0, np.int64) if weights is None else weights,
-        of_pair=np.zeros(0, np.int32) if of_pair is None else of_pair,
+        pairs=new_pairs(codes, n_states),
+        rows=empty_rows(0, max(len(attributes) - 1, 0)) if rows is None else rows,
+        weights=np.array(attributes, np.int64),
+        of_pair=np.zeros(0, np.int32) if of_pair is None else of_pair.astype(np.int32),
     )
 
 
@@ -146,8 +123,10 @@ def seen_steps(
     codes = truth[node - 1].astype(np.int64) * n_states + truth[node]
     pairs = np.unique(codes) if only_seen else np.arange(n_states**2)
     if attributes is None:
-        return steps_of_pairs(pairs, n_states)
+        return new_steps(pairs, n_states)
     rows = as_rows(sparse.csr_array(attributes))
+    if rows.n_rows != len(truth):
+        raise ValueError(f"step attributes of {rows.n_rows} positions for {len(truth)} nodes")
     per_node = np.diff(rows.indptr)
     number = np.zeros(len(truth), np.int64)
     number[node] = np.searchsorted(pairs, codes)
@@ -155,5 +134,4 @@ def seen_steps(
     seen = np.unique(seen[np.repeat(later, per_node)])
     of_attribute, of_pair = np.divmod(seen, max(len(pairs), 1))
     counts = np.bincount(of_attribute, minlength=rows.n_features)
-    weights = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return steps_of_pairs(pairs, n_states, rows, weights, of_pair.astype(np.int32))
+    return new_steps(pairs, n_states, rows, counts, of_pair)
