@@ -128,8 +128,9 @@ class TemplateEncoder:
         ids = np.empty((len(self.features), text.n_tokens), np.int32)
         for g, group in enumerate(self.groups):
             total = self._codes(group, coded, place, partial(shorten, g))
-            stages = self._plan(group).count(True)
-            ids[group] = number(g, stages, total.ravel()).reshape(total.shape)
+            numbers = number(g, self._plan(group).count(True), total.ravel())
+            for f, row in zip(group, numbers.reshape(total.shape), strict=True):
+                ids[f] = row
         first, group_of = self._first(), np.empty(len(self.features), np.intp)
         for g, group in enumerate(self.groups):
             group_of[group] = g
@@ -148,7 +149,8 @@ class TemplateEncoder:
         (term,), vectors = self.vectors[v].terms, self.vectors_of(self.vectors[v])
         column, derived = text.columns[term.column], derived_of(term)
         coded = derive(column, derived, vectors.find, place, self.template.files)
-        rows = self._start(self.vectors[v], place)
+        rows = np.zeros(text.n_tokens, np.int64)
+        self._start(rows, self.vectors[v], place)
         join_term(rows[None], [(term, coded)], len(vectors.words), place)
         return vector_block(rows, vectors.values, self.kept[v])
 
@@ -158,16 +160,14 @@ class TemplateEncoder:
         assert isinstance(vectors, Vectors)
         return vectors
 
-    def _start(self, feature: Feature, place: Place) -> np.ndarray:
-        """Codes without a digit yet: -1 where the feature gives nothing, whatever the values."""
-        total = np.zeros(place.before.size, np.int64)
+    def _start(self, total: np.ndarray, feature: Feature, place: Place) -> None:
+        """Codes without a digit yet become -1 where the feature gives nothing whatever the text."""
         if self.of_steps:
             total[place.before == 0] = -1
         if "BOS" in feature.boundaries:
             total[place.before > 0] = -1
         if "EOS" in feature.boundaries:
             total[place.after > 0] = -1
-        return total
 
     def _codes(
         self, group: list[int], coded: list[Coded], place: Place, shorten: Callable
@@ -176,7 +176,9 @@ class TemplateEncoder:
 
         It is -1 where there is none.
         """
-        totals = np.array([self._start(self.features[f], place) for f in group])
+        totals = np.zeros((len(group), place.before.size), np.int64)
+        for total, f in zip(totals, group, strict=True):
+            self._start(total, self.features[f], place)
         stage = 0
         for j, is_long in enumerate(self._plan(group)):
             if is_long:
