@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import time
 from collections import Counter
 
 import numpy as np
@@ -322,6 +323,18 @@ def test_more_columns_than_needed_are_no_harm():
     encoder = TemplateEncoder(read_template("w[0]"))
     encoder.fit_transform(Columns.from_sentences([[("the", "DT", "B-NP")]]))
     assert encoder.names() == ["w[0]=the"]
+
+
+def test_no_pattern_makes_a_tagger_search_for_ever():
+    """A model file may hold any template, and somebody may tag any text with it."""
+    words = ["a" * 30_000, "a" * 29_999 + "b", "b"]
+    features = [f'test(w[{k}], "(a+)+(a|aa)*$")' for k in range(-3, 4)]
+    encoder = TemplateEncoder(parse_template("; ".join(features)))
+    start = time.process_time()
+    encoder.fit_transform(Columns.from_sentences([words]))
+    assert time.process_time() - start < 10
+    assert 'test(w[0],"(a+)+(a|aa)*$")=true' in encoder.names()
+    assert 'test(w[0],"(a+)+(a|aa)*$")=false' in encoder.names()
 
 
 # --- CoNLL-2000 ---------------------------------------------------------------------------------

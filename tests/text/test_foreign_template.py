@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import taut
+from taut import ChainSVM
 from taut.chain.file import _pack_encoder, _unpack_encoder
+from taut.cli import main
 from taut.text import extract
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
@@ -329,7 +332,7 @@ def test_columns_of_steps_count_too():
 def test_features_of_steps_cannot_be_learned_yet():
     """To be turned round when chains learn them: then the line in fit_transform goes."""
     encoder = TemplateEncoder(parse_template("w[0]; step: w[0]"))
-    with pytest.raises(NotImplementedError, match="which models cannot learn yet; remove"):
+    with pytest.raises(TemplateError, match="which models cannot learn yet; remove"):
         encoder.fit_transform(Columns.from_sentences([["a"]]))
 
 
@@ -352,3 +355,33 @@ def test_an_encoder_with_steps_comes_back_from_a_file(text, monkeypatch):
         _unpack_encoder(about, arrays | {"step.codes.0.0": np.array([10**6])})
     with pytest.raises(KeyError):
         _unpack_encoder({k: v for k, v in about.items() if k != "step_stages"}, arrays)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def test_a_model_of_a_template_of_CRFpp_comes_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "template").write_text("U:%x[-1,0]\nU:%x[1,0]\nU1:%x[0,0]\nB\n")
+    sentences = [["the", "cat", "ran"], ["a", "dog"], ["the", "the", "the"]]
+    tags = [["D", "N", "V"], ["D", "N"], ["D", "D", "D"]]
+    clf = ChainSVM(template="template", random_state=0).fit(sentences, tags)
+    clf.save("model.taut")
+    again = taut.load("model.taut")
+    assert again.predict(sentences) == clf.predict(sentences) == tags
+    weights = {name: weight for name, weight in clf.state_features_.items() if weight}
+    assert ("U:the", "D") in weights
+    assert {name: w for name, w in again.state_features_.items() if w} == pytest.approx(weights)
+
+
+def test_the_command_line_reads_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.txt").write_text("the DT D\ncat NN N\n\na DT D\ndog NN N\n\n")
+    (tmp_path / "patterns").write_text('*\nu:%x[0,0]\nu:%t[0,1,"^N"]  # names of things\n')
+    train = ["train", "train.txt", "-o", "m.taut", "--quiet", "--template"]
+    assert main([*train, "patterns"]) == 0
+    assert main(["tag", "-m", "m.taut", "train.txt"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+    assert [row[2] for row in rows] == [row[3] for row in rows] == ["D", "N", "D", "N"]
+    assert main([*train, "U:%x[0,0]\nB:%x[0,0]"]) == 1
+    assert "models cannot learn yet; remove these lines" in capsys.readouterr().err

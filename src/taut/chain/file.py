@@ -24,6 +24,7 @@ from taut.chain.header import (
     unpacked_solution,
 )
 from taut.chain.model import ChainModel, Encoder
+from taut.chain.packed_word_files import pack_word_files, packed_word_files
 from taut.files.model_file import (
     ModelFile,
     ModelFileError,
@@ -245,6 +246,7 @@ def _pack_encoder(encoder: Encoder | None, arrays: Arrays) -> dict[str, Any] | N
         arrays["names"] = pack_strings(encoder.names())
         return {**about, "kind": "attributes"}
     about |= {"kind": "template", "template": encoder.template.text}
+    arrays |= pack_word_files(encoder.template.files)
     about["stages"] = _pack_tables(encoder, arrays, "")
     if encoder.steps is not None:
         about["step_stages"] = _pack_tables(encoder.steps, arrays, "step.")
@@ -257,6 +259,8 @@ def _pack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str) -> list[
     for g, tables in enumerate(encoder.tables):
         for stage, table in enumerate(tables):
             arrays[f"{prefix}codes.{g}.{stage}"] = _smallest(table.keys)
+    for v, kept in enumerate(encoder.kept):
+        arrays[f"{prefix}kept.{v}"] = _smallest(kept)
     return [len(tables) for tables in encoder.tables]
 
 
@@ -271,7 +275,7 @@ def _unpack_encoder(about: dict[str, Any] | None, arrays: Arrays) -> Encoder | N
     if about["kind"] != "template":
         raise ValueError(f"it has features of the kind {about['kind']!r}")
     try:
-        template = parse_template(text(about["template"]))
+        template = parse_template(text(about["template"]), packed_word_files(arrays))
     except TemplateError as error:
         raise ValueError(f"its template: {error}") from None
     by_template = TemplateEncoder(template, min_freq)
@@ -294,6 +298,7 @@ def _unpack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str, stages
         ]
         for g, (group, n_stages) in enumerate(zip(encoder.groups, stages, strict=True))
     ]
+    encoder.kept = [_whole(arrays, f"{prefix}kept.{v}") for v in range(len(encoder.vectors))]
     encoder.check()
 
 

@@ -7,8 +7,10 @@ import numpy as np
 
 from taut._compile import compiled
 from taut.text.columns import Column
+from taut.text.phrases import Phrases
 from taut.text.template_parts import Term
-from taut.text.transforms import Transform
+from taut.text.transforms import OF_COLUMNS, Transform
+from taut.text.word_files import WordFiles
 
 OUTSIDE = ("-1", "-2", "-3", "-4", "-#", "+1", "+2", "+3", "+4", "+#")  # names of places there
 
@@ -49,7 +51,7 @@ def _join(total, size, codes, offset, before, after):
 @compiled
 def _join_anywhere(total, size, codes, outside, offset, origin, before, after):
     """As ``_join``, but from the first or last token, too, and there are digits outside."""
-    nplaces_of = outside.size // 2
+    n_places = outside.size // 2
     for t in range(total.size):
         if total[t] < 0:
             continue
@@ -59,9 +61,9 @@ def _join_anywhere(total, size, codes, outside, offset, origin, before, after):
         elif origin < 0:
             at += after[t]
         if before[t] + at < 0:
-            digit = outside[min(-before[t] - at, nplaces_of) - 1]
+            digit = outside[min(-before[t] - at, n_places) - 1]
         elif at > after[t]:
-            digit = outside[nplaces_of + min(at - after[t], nplaces_of) - 1]
+            digit = outside[n_places + min(at - after[t], n_places) - 1]
         else:
             digit = codes[t + at]
         total[t] = total[t] * size + digit if digit >= 0 else -1
@@ -77,19 +79,28 @@ def derived_of(term: Term) -> Derived:
     return Derived(term.column, term.transforms, term.outside)
 
 
-def derive(column: Column, derived: Derived, number: Callable) -> Coded:
+def derive(
+    column: Column, derived: Derived, number: Callable, place: Place, files: WordFiles
+) -> Coded:
     """The column's numbers after its distinct values were transformed; -1 where nothing is left."""
     values: list[str | None] = list(column.values)
     if derived.outside:
-        values += [derived.outside + place for place in OUTSIDE]
-    for transform in derived.transforms:
-        function = transform.function()
+        values += [derived.outside + at for at in OUTSIDE]
+    transforms, codes = derived.transforms, column.codes
+    if transforms and transforms[-1].name in OF_COLUMNS:
+        transforms = transforms[:-1]
+    functions = [transform.function(files) for transform in transforms]
+    for function in functions:
         values = [None if value is None else function(value) for value in values]
-    table = np.full(len(values), -1, np.int32)
-    left = np.array([value is not None for value in values], bool)
+    if derived.transforms and derived.transforms[-1].name == "gazetteer":
+        phrases = files["gazetteer", derived.transforms[-1].pattern]
+        assert isinstance(phrases, Phrases)
+        codes = phrases.mark(phrases.tree(transforms, functions), values, codes, place.after)
+        values = [*phrases.names]
+    table = np.full(len(values) + 1, -1, np.int32)  # the last is for tokens that have nothing
+    left = np.array([*(value is not None for value in values), False], bool)
     table[left] = number([value for value in values if value is not None])
-    codes = table[column.codes] if len(column.values) else np.zeros(0, np.int32)
-    return Coded(codes, table[len(column.values) :])
+    return Coded(table[codes], table[len(column.values) : -1])
 
 
 def join_term(totals: np.ndarray, terms: list[tuple[Term, Coded]], size: int, place: Place) -> None:

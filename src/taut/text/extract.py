@@ -13,41 +13,21 @@ codes.
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
-from taut._compile import compiled
 from taut.arrays.sequences import checked_lengths
-from taut.text.attributes import small_index
+from taut.text.attribute_matrix import assemble, vector_block
 from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns
 from taut.text.derived import Coded, Place, derive, derived_of, join_term, places_of
 from taut.text.numbering import Numbering, check_codes
-from taut.text.template_parts import Feature, Template, Term
+from taut.text.template_parts import Feature, Template, TemplateError, Term, is_vector
+from taut.text.word_files import Vectors
 
 MOST_CODES = 2**62
-
-
-@compiled
-def _count(ids, indptr):
-    """indptr[t + 1] = number of attributes of the tokens up to t."""
-    for t in range(ids.shape[1]):
-        present = 0
-        for f in range(ids.shape[0]):
-            present += ids[f, t] >= 0
-        indptr[t + 1] = indptr[t] + present
-
-
-@compiled
-def _fill(ids, first, indices):
-    """The attributes of all tokens; those of a token rise, because features come in order."""
-    at = 0
-    for t in range(ids.shape[1]):
-        for f in range(ids.shape[0]):
-            if ids[f, t] >= 0:
-                indices[at] = first[f] + ids[f, t]
-                at += 1
 
 
 class TemplateEncoder:
@@ -69,7 +49,9 @@ class TemplateEncoder:
         self.template = template
         self.min_freq = min_freq
         self.of_steps = of_steps
-        self.features = template.step_features if of_steps else template.features
+        features = template.step_features if of_steps else template.features
+        self.features = [f for f in features if not any(map(is_vector, f.terms))]
+        self.vectors = [f for f in features if any(map(is_vector, f.terms))]  # after the features
         # The same for the steps into tokens; the first of a sentence has none.
         self.steps: TemplateEncoder | None = None
         if template.step_features and not of_steps:
@@ -85,10 +67,11 @@ class TemplateEncoder:
         self.values: list[Numbering] = []  # of derived columns, as in training
         # Of each group; the last one numbers its attributes, others shorten long codes.
         self.tables: list[list[CodeTable]] = []
+        self.kept: list[np.ndarray] = []  # which numbers of each vector are attributes
 
     @property
     def n_attributes(self) -> int:
-        return int(self._first()[-1])
+        return int(self._first()[-1]) + sum(map(len, self.kept))
 
     def _first(self) -> np.ndarray:
         """The number of each group's first attribute, and of all attributes."""
@@ -101,6 +84,7 @@ class TemplateEncoder:
         text = self._checked(text)
         self.values = [Numbering() for _ in range(self.n_values)]
         self.tables = [[] for _ in self.groups]
+        self.kept = [np.arange(self.vectors_of(feature).size) for feature in self.vectors]
 
         def learn_value(k: int, values: list[str]) -> np.ndarray:
             return self.values[k].number(values)
@@ -136,25 +120,54 @@ class TemplateEncoder:
     def _matrix(
         self, text: Columns, number_value: Callable, shorten: Callable, number: Callable
     ) -> sparse.csr_array:
-        place = places_of(text.lengths)
+        place, files = places_of(text.lengths), self.template.files
         coded = [
-            derive(text.columns[d.column], d, lambda values, k=k: number_value(k, values))
+            derive(text.columns[d.column], d, partial(number_value, k), place, files)
             for k, d in zip(self._values_of, self.derived, strict=True)
         ]
         ids = np.empty((len(self.features), text.n_tokens), np.int32)
         for g, group in enumerate(self.groups):
-            total = self._codes(group, coded, place, lambda stage, c, g=g: shorten(g, stage, c))
-            stages = self._plan(group).count(True)
-            ids[group] = number(g, stages, total.ravel()).reshape(total.shape)
+            total = self._codes(group, coded, place, partial(shorten, g))
+            numbers = number(g, self._plan(group).count(True), total.ravel())
+            for f, row in zip(group, numbers.reshape(total.shape), strict=True):
+                ids[f] = row
         first, group_of = self._first(), np.empty(len(self.features), np.intp)
         for g, group in enumerate(self.groups):
             group_of[group] = g
-        matrix = _assemble(ids, first[group_of], int(first[-1]))
+        matrix = assemble(ids, first[group_of], int(first[-1]))
         if len(self.groups) < len(self.features):
             # A token may have an attribute more than once, and in any order.
             matrix.has_canonical_format = matrix.has_sorted_indices = False
             matrix.sum_duplicates()
-        return matrix
+        if not self.vectors:
+            return matrix
+        blocks = [self._block(v, text, place) for v in range(len(self.vectors))]
+        return sparse.hstack([matrix, *blocks], format="csr")
+
+    def _block(self, v: int, text: Columns, place: Place) -> sparse.csr_array:
+        """The numbers of the vectors of all tokens."""
+        (term,), vectors = self.vectors[v].terms, self.vectors_of(self.vectors[v])
+        column, derived = text.columns[term.column], derived_of(term)
+        coded = derive(column, derived, vectors.find, place, self.template.files)
+        rows = np.zeros(text.n_tokens, np.int64)
+        self._start(rows, self.vectors[v], place)
+        join_term(rows[None], [(term, coded)], len(vectors.words), place)
+        return vector_block(rows, vectors.values, self.kept[v])
+
+    def vectors_of(self, feature: Feature) -> Vectors:
+        """Those of a feature that is a vector."""
+        vectors = self.template.files["vector", feature.terms[0].transforms[-1].pattern]
+        assert isinstance(vectors, Vectors)
+        return vectors
+
+    def _start(self, total: np.ndarray, feature: Feature, place: Place) -> None:
+        """Codes without a digit yet become -1 where the feature gives nothing whatever the text."""
+        if self.of_steps:
+            total[place.before == 0] = -1
+        if "BOS" in feature.boundaries:
+            total[place.before > 0] = -1
+        if "EOS" in feature.boundaries:
+            total[place.after > 0] = -1
 
     def _codes(
         self, group: list[int], coded: list[Coded], place: Place, shorten: Callable
@@ -164,13 +177,8 @@ class TemplateEncoder:
         It is -1 where there is none.
         """
         totals = np.zeros((len(group), place.before.size), np.int64)
-        if self.of_steps:
-            totals[:, place.before == 0] = -1
         for total, f in zip(totals, group, strict=True):
-            if "BOS" in self.features[f].boundaries:
-                total[place.before > 0] = -1
-            if "EOS" in self.features[f].boundaries:
-                total[place.after > 0] = -1
+            self._start(total, self.features[f], place)
         stage = 0
         for j, is_long in enumerate(self._plan(group)):
             if is_long:
@@ -220,11 +228,14 @@ class TemplateEncoder:
     def names(self) -> list[str]:
         """The attributes as text, in order of their numbers."""
         values = [numbering.values for numbering in self.values]
-        return [
+        names = [
             name
             for group, tables in zip(self.groups, self.tables, strict=True)
             for name in self._names_of(group, tables, values)
         ]
+        for feature, kept in zip(self.vectors, self.kept, strict=True):
+            names += [f"{feature.name}:{number}" for number in kept.tolist()]
+        return names
 
     def _names_of(
         self, group: list[int], tables: list[CodeTable], values: list[list[str]]
@@ -261,6 +272,10 @@ class TemplateEncoder:
                     reach, stage = len(tables[stage]), stage + 1
                 reach *= len(self.values[self._numbering_of(term)])  # 0, where it has no values
             self._check_keys(feature, tables[-1], reach)
+        for feature, kept in zip(self.vectors, self.kept, strict=True):
+            inside = np.all((kept >= 0) & (kept < self.vectors_of(feature).size))
+            if kept.ndim != 1 or not inside or np.any(np.diff(kept) <= 0):
+                raise ValueError(f"the numbers of {feature.name} are not in order")
 
     def _check_keys(self, feature: Feature, table: CodeTable, reach: int) -> None:
         if table.keys.ndim != 1:
@@ -273,14 +288,17 @@ class TemplateEncoder:
 
     def keep(self, wanted: np.ndarray) -> None:
         """Forget the attributes that are not wanted (a flag for each)."""
-        parts = np.split(wanted, self._first()[1:-1])
+        sizes = [*(len(tables[-1]) for tables in self.tables), *map(len, self.kept)]
+        parts = np.split(wanted, np.cumsum(sizes)[:-1])
+        n_tables = len(self.tables)
         self.tables = [
-            [*shortening, CodeTable(last.keys[kept])]
-            for (*shortening, last), kept in zip(self.tables, parts, strict=True)
+            [*shortening, CodeTable(last.keys[flags])]
+            for (*shortening, last), flags in zip(self.tables, parts[:n_tables], strict=True)
         ]
+        self.kept = [k[flags] for k, flags in zip(self.kept, parts[n_tables:], strict=True)]
 
 
-def _groups(features: tuple[Feature, ...]) -> list[list[int]]:
+def _groups(features: list[Feature]) -> list[list[int]]:
     """Features by the attributes they share: most have their own."""
     groups: dict[object, list[int]] = {}
     for f, feature in enumerate(features):
@@ -290,19 +308,7 @@ def _groups(features: tuple[Feature, ...]) -> list[list[int]]:
 
 def _refuse_steps(steps: "TemplateEncoder | None") -> None:
     if steps is not None:
-        raise NotImplementedError(
+        raise TemplateError(
             "the template has features of steps (step: ..., or B and * lines with macros), which "
             "models cannot learn yet; remove these lines"
         )
-
-
-def _assemble(ids: np.ndarray, first: np.ndarray, n_attributes: int) -> sparse.csr_array:
-    indptr = np.zeros(ids.shape[1] + 1, np.int64)
-    _count(ids, indptr)
-    indices = np.empty(indptr[-1], np.int32)
-    _fill(ids, first.astype(np.int32), indices)
-    matrix = sparse.csr_array(
-        (np.ones(len(indices)), indices, small_index(indptr)), (ids.shape[1], n_attributes)
-    )
-    matrix.has_canonical_format = True  # sorted and without repetition, by construction
-    return matrix

@@ -29,6 +29,10 @@ match("")  the first part that a regular expression matches  ``8`` (``"[0-9]+"``
 test("")   ``true`` or ``false``: whether there is one        ``true``
 ========== ================================================= =======================
 
+``gazetteer(w[0], "cities.txt")``, ``cluster(w[0], "paths.txt", 4, 6)`` and
+``vector(w[0], "vectors.txt")`` take what they say of words from files
+(:mod:`taut.text.word_files`).
+
 Templates of CRF++ and patterns of Wapiti are read as they are
 (:mod:`taut.text.foreign_template`).
 """
@@ -49,6 +53,7 @@ from taut.text.template_parts import (
 )
 from taut.text.template_parts import Template as Template
 from taut.text.template_parts import TemplateError as TemplateError
+from taut.text.word_files import OpenFile, WordFiles, file_opener
 
 STEP = "step:"
 
@@ -74,7 +79,7 @@ def read_template(template: "str | os.PathLike[str] | Template") -> Template:
             return parse_template(template)
     text = _read_file(template)
     try:
-        return parse_template(text)
+        return parse_template(text, file_opener(os.path.dirname(os.fspath(template))))
     except TemplateError as error:
         raise TemplateError(f"{os.fspath(template)}, {error}") from None
 
@@ -100,8 +105,10 @@ def _read_file(path: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def parse_template(text: str) -> Template:
-    """
+def parse_template(text: str, open_file: OpenFile | None = None) -> Template:
+    """The template that a text describes; ``open_file`` gives the files that it names.
+
+
     >>> parse_template("w[0..1]").features[1].name
     'w[1]'
     >>> parse_template("word[0]")
@@ -114,6 +121,13 @@ def parse_template(text: str) -> Template:
             f"line 1: this and what follows have more than {LONGEST_TEXT:,} characters; is it a "
             "template?"
         )
+    open_file = open_file or file_opener("")
+    files: WordFiles = {}
+
+    def known_file(kind: str, name: str) -> None:
+        if (kind, name) not in files:
+            files[kind, name] = open_file(kind, name)
+
     if is_foreign(text):
         return parse_foreign(text)
     names: tuple[str, ...] = DEFAULT_NAMES
@@ -128,7 +142,8 @@ def parse_template(text: str) -> Template:
                 names, named = column_names(statement), True
                 continue
             known = step_features if statement.startswith(STEP) else features
-            for feature in StatementParser(statement.removeprefix(STEP), names).features():
+            parser = StatementParser(statement.removeprefix(STEP), names, known_file)
+            for feature in parser.features():
                 if feature.name in known:
                     raise TemplateError(
                         f"the feature {quoted(feature.name)} is there twice; remove one"
@@ -141,4 +156,4 @@ def parse_template(text: str) -> Template:
     if not features:
         last = 1 + text.count("\n")
         raise TemplateError(f"line {last}: the template ends without a feature; w[0] is one")
-    return Template(text, names, tuple(features.values()), tuple(step_features.values()))
+    return Template(text, names, tuple(features.values()), tuple(step_features.values()), files)

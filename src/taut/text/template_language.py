@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from taut.text.regex import PatternError, compiled_regex
 from taut.text.regex_syntax import python_like
@@ -15,13 +15,23 @@ from taut.text.template_parts import (
     Feature,
     TemplateError,
     Term,
+    is_vector,
     quoted,
     too_many,
 )
-from taut.text.transforms import LONGEST_AFFIX, PATTERNED, SIZED, TRANSFORMS, Transform
+from taut.text.transforms import (
+    FILED,
+    LONGEST_AFFIX,
+    NAMES,
+    OF_COLUMNS,
+    PATTERNED,
+    SIZED,
+    Transform,
+)
 
 MOST_NESTED = 8
 LONGEST_NAME = 2000
+MOST_BITS = 100
 BOUNDARIES = ("BOS", "EOS")
 
 
@@ -60,7 +70,7 @@ def column_names(statement: str) -> tuple[str, ...]:
             "in 'columns: w pos'"
         )
     for name, times in Counter(names).items():
-        if not re.fullmatch(r"[A-Za-z_]\w{0,99}", name) or name in (*TRANSFORMS, *BOUNDARIES):
+        if not re.fullmatch(r"[A-Za-z_]\w{0,99}", name) or name in (*NAMES, *BOUNDARIES):
             raise TemplateError(
                 f"{quoted(name)} cannot name a column; use another word, of letters and digits"
             )
@@ -73,11 +83,14 @@ class StatementParser:
     """feature := term ('|' term)*,  term := BOS | EOS | item,
     item := column '[' range ']' | transform '(' item [',' string] (',' range)* ')'.
 
-    Ranges are expanded: parsing an item gives all (term, name) it stands for.
+    Ranges are expanded: parsing an item gives all (term, name) it stands for. ``need_file`` is
+    told of each file that is named: what it is for, and its name.
     """
 
-    def __init__(self, statement: str, names: tuple[str, ...]):
-        self.statement, self.names = statement, names
+    def __init__(
+        self, statement: str, names: tuple[str, ...], need_file: Callable[[str, str], None]
+    ):
+        self.statement, self.names, self.need_file = statement, names, need_file
         self.tokens = [token for token in TOKEN.findall(statement) if not token.isspace()]
         self.position = 0
 
@@ -93,6 +106,8 @@ class StatementParser:
         for combination in itertools.product(*parts):
             terms = tuple(term for term, _ in combination if isinstance(term, Term))
             boundaries = tuple(term for term, _ in combination if isinstance(term, str))
+            if len(combination) > 1 and any(map(is_vector, terms)):
+                raise TemplateError("a vector is a feature of its own; no '|' stands beside it")
             feature_name = "|".join(name for _, name in combination)
             if len(feature_name) > LONGEST_NAME:
                 raise TemplateError(
@@ -111,7 +126,7 @@ class StatementParser:
         if depth > MOST_NESTED:
             raise TemplateError(f"transforms are nested more than {MOST_NESTED} deep; use fewer")
         word = self._take()
-        if word in TRANSFORMS:
+        if word in NAMES:
             return self._transformed(word, depth)
         column = self._column(word)
         self._expect("[")
@@ -122,6 +137,9 @@ class StatementParser:
     def _transformed(self, word: str, depth: int) -> list[tuple[Term, str]]:
         self._expect("(")
         items = self._item(depth + 1)
+        inner = items[0][0].transforms
+        if inner and inner[-1].name in OF_COLUMNS:
+            raise TemplateError(f"nothing can be made of a {inner[-1].name}; take {word}() off")
         arguments = self._arguments(word)
         self._expect(")")
         if len(items) * len(arguments) > MOST_FEATURES:
@@ -141,17 +159,37 @@ class StatementParser:
             self._expect(",", f"and a size, as in {word}(w[0], 3),")
             sizes = [*self._range(1, LONGEST_AFFIX, "size")]
             return [(Transform(word, size), f",{size}") for size in sizes]
+        if word in FILED:
+            return self._of_file(word)
         if word not in PATTERNED:
             return [(Transform(word), "")]
-        self._expect(",", f'and a regular expression, as in {word}(w[0], "[0-9]+"),')
-        string = self._take()
-        if not re.fullmatch(STRING, string, re.DOTALL):
-            raise self._error('expected a regular expression in "..."', back=1)
+        string = self._string(f'a regular expression in "...", as in {word}(w[0], "[0-9]+")')
         try:
             compiled_regex(string[1:-1], python_like)
         except PatternError as error:
             raise TemplateError(str(error)) from None
         return [(Transform(word, pattern=string[1:-1]), f",{string}")]
+
+    def _of_file(self, word: str) -> list[tuple[Transform, str]]:
+        string = self._string(f'the name of a file in "...", as in {word}(w[0], "words.txt")')
+        try:
+            self.need_file(word, string[1:-1])
+        except ValueError as error:
+            raise TemplateError(str(error)) from None
+        if word != "cluster" or not self._next_is(","):
+            return [(Transform(word, pattern=string[1:-1]), f",{string}")]
+        sizes: list[int] = []
+        while self._next_is(","):
+            self.position += 1
+            sizes += self._range(1, MOST_BITS, "size")
+        return [(Transform(word, size, string[1:-1]), f",{string},{size}") for size in sizes]
+
+    def _string(self, what: str) -> str:
+        self._expect(",", f"and {what},")
+        string = self._take()
+        if not re.fullmatch(STRING, string, re.DOTALL):
+            raise self._error(f"expected {what},", back=1)
+        return string
 
     def _column(self, word: str) -> int:
         if word in self.names:

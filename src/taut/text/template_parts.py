@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from taut.text.transforms import Transform
+from taut.text.transforms import NO_FILES, Transform
+from taut.text.word_files import WordFiles
 
 # No text, however odd, takes much time or memory to read.
 LONGEST_TEXT = 100_000
@@ -25,6 +26,10 @@ class Term(NamedTuple):
     origin: int = HERE  # or the FIRST or LAST token of the sentence
 
 
+def is_vector(term: Term) -> bool:
+    return bool(term.transforms) and term.transforms[-1].name == "vector"
+
+
 class Feature(NamedTuple):
     terms: tuple[Term, ...]
     boundaries: tuple[str, ...]  # "BOS", "EOS": only there
@@ -40,6 +45,7 @@ class Template(NamedTuple):
     features: tuple[Feature, ...]
     # Of the step into a token: they go with the label before as well as the token's own.
     step_features: tuple[Feature, ...] = ()
+    files: WordFiles = NO_FILES  # those that it names, in the order in which they are named
 
     @property
     def n_columns(self) -> int:

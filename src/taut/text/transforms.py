@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from taut.text.regex import compiled_regex
 from taut.text.regex_syntax import as_in_wapiti, python_like
+from taut.text.word_files import Clusters, WordFile, WordFiles
 
 Function = Callable[[str], str | None]
+NO_FILES: WordFiles = {}
 
 
 class Transform(NamedTuple):
@@ -17,18 +19,33 @@ class Transform(NamedTuple):
     """
 
     name: str
-    size: int = 0  # of a prefix or suffix
-    pattern: str = ""
+    size: int = 0  # of a prefix or suffix, or of the path of a cluster, where 0 is all of it
+    pattern: str = ""  # or the name of a file
 
-    def function(self) -> Function:
+    def function(self, files: WordFiles = NO_FILES) -> Function:
+        if self.name == "cluster":
+            return _cluster(files[self.name, self.pattern], self.size)
         return TRANSFORMS[self.name](self)
 
     def apply(self, value: str) -> str | None:
         return self.function()(value)
 
 
+def _cluster(clusters: WordFile, size: int) -> Function:
+    assert isinstance(clusters, Clusters)
+    paths = clusters.paths
+    if not size:
+        return paths.get
+
+    def path_of(value: str) -> str | None:
+        path = paths.get(value)
+        return path if path is None else path[:size]
+
+    return path_of
+
+
 def _sign(character: str) -> str:
-    if character.isupper():
+    if character.isupper() or character.istitle():
         return "X"
     if character.islower():
         return "x"
@@ -89,6 +106,10 @@ TRANSFORMS: dict[str, Callable[[Transform], Function]] = {
     "%m": _wapiti_match,
     "%t": _wapiti_test,
 }
+NAMES = (*TRANSFORMS, "gazetteer", "cluster", "vector")
 PATTERNED = ("match", "test")
+# Made of all values of a column, not of one after the other: nothing can be made of it.
+OF_COLUMNS = ("gazetteer", "vector")
+FILED = ("gazetteer", "cluster", "vector")
 SIZED = ("prefix", "suffix")
 LONGEST_AFFIX = 20
