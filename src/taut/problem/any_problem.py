@@ -98,9 +98,7 @@ class AnyProblem(Protocol):
         Where constraints leave no labelling at all, which is an error, the value is minus infinity.
         """
 
-    def thinned(
-        problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float
-    ) -> float:
+    def thinned(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float) -> float:
         """Put in place of the labelling that ``argmax`` has just written one that promises nearly
         as much, if it takes less memory; ``gain`` is what the first promises. Returns what the new
         one does."""

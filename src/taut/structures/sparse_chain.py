@@ -411,7 +411,7 @@ class SparseChain(Pairwise):
         image[dual.view(np.int32)[key : key + size]] = dual[value : value + size]
         return image
 
-    def new_work(problem) -> SparseWork:
+    def new_work(problem) -> SparseWork:  # type: ignore[override]  # its own kind
         longest, n_states, steps = problem.longest, problem.n_states, problem.steps
         n_tables = max(longest - 1, 1) if steps.n_attributes else 1
         has_closed = problem.closed.size > 0
@@ -456,7 +456,7 @@ class SparseChain(Pairwise):
         most_rows += problem.steps.most_touched(problem.pointer)[1]
         return row_accumulator(problem.dim, delta.value.size, most_rows)
 
-    def new_sums(problem) -> SparseSums:
+    def new_sums(problem) -> SparseSums:  # type: ignore[override]
         longest, steps = problem.longest, problem.steps
         n_tables = max(longest - 1, 1) if steps.n_attributes else 1
         return new_sparse_sums(longest, n_tables, problem.n_states, steps.n_pairs)
