@@ -124,7 +124,7 @@ def test_held_out_text_is_labelled_as_the_model_will_label(taut, text, tmp_path,
     result = json.loads(taut("train", text, "-o", path, *TRAIN, *options).out)
     evaluated = json.loads(taut("eval", "-m", path, text, "--json").out)
     assert result["dev"].pop("pass") > 0
-    assert result["dev"] == {"file": str(text), "metric": "span F1", "score": 1.0}
+    assert result["dev"] == {"files": [str(text)], "metric": "span F1", "score": 1.0}
     assert evaluated["micro"]["f1"] == 1.0
 
 

@@ -247,12 +247,6 @@ def test_an_SVM_has_no_probabilities(fails, model, text):
     assert "has no probabilities" in fails("eval", "-m", model, text, "--decoding", "posterior")
 
 
-def test_lists_of_labellings_need_JSON_lines(fails, crf, text):
-    line = fails("tag", "-m", crf, text, "--nbest", "2")
-    assert "--nbest is for JSON lines, but the format is columns" in line
-    assert line.endswith("with --format jsonl")
-
-
 @pytest.mark.parametrize("command", ["tag", "eval"])
 def test_a_model_file_with_strange_options_is_refused(fails, model, text, tmp_path, command):
     for name, value in (("format", "xml"), ("separator", 3), ("label_column", "x")):

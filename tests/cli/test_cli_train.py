@@ -322,7 +322,7 @@ def test_the_score_on_held_out_text_is_span_f1_or_accuracy(taut, text, tmp_path)
     )
     result = json.loads(answer.out)
     found_at = result["dev"].pop("pass")
-    assert result["dev"] == {"file": str(text), "metric": "span F1", "score": 1.0}
+    assert result["dev"] == {"files": [str(text)], "metric": "span F1", "score": 1.0}
     assert found_at in [row["passes"] for row in result["history"] if row["score"] == 1.0]
     assert result["history"][-1]["score"] == span_f1(TAGS, predictions(path)) == 1.0
 

@@ -61,9 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parse(arguments)
         with raising_terminated():
+            check_output(options)
             command = import_module(COMMANDS[options.command])
             code = command.run(options)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         return int(code)
     except BrokenPipeError:
         # Whoever reads has enough (| head). Nothing may be flushed to them at exit.
@@ -84,6 +86,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_INPUT
 
 
+def check_output(options: Any) -> None:
+    """With standard output closed (``>&-``) Python prints nothing and says nothing."""
+    writes_a_file = options.command in ("train", "tag", "inspect") and bool(
+        options.weights not in (None, "-") if options.command == "inspect" else options.output
+    )
+    if sys.stdout is None and not writes_a_file and options.command != "warmup":
+        raise ValueError("standard output is closed, and the result is printed there; open it")
+
+
 def noted(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning as a user of the command line can use it: without the line of code it came from."""
     say(f"note: {message}")
@@ -91,7 +102,10 @@ def noted(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def say(text: str) -> None:
     """One line on standard error, whatever is in the text."""
-    print("taut:", printable(" ".join(text.split())), file=sys.stderr)
+    if sys.stderr is None:
+        return  # print would take standard output, which is for results
+    with suppress(OSError, ValueError):  # whoever read it is gone
+        print("taut:", printable(" ".join(text.split())), file=sys.stderr)
 
 
 def printable(text: str) -> str:

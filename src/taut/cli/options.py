@@ -27,8 +27,10 @@ class SolverNames:
 
 
 def add_train(train: ArgumentParser) -> None:
-    train.add_argument("file", metavar="FILE", help='labelled text, gzip or not; "-": stdin')
-    train.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file")
+    _add_files(train, "labelled text, gzip or not")
+    train.add_argument(
+        "-o", "--output", metavar="MODEL", help="the model file; not needed with --cv"
+    )
     train.add_argument(
         "--template",
         metavar="T",
@@ -126,14 +128,33 @@ def add_train(train: ArgumentParser) -> None:
         metavar="N",
         help=f"or after so many passes over the data (default {defaults.MAX_PASSES:g})",
     )
-    add("--time-limit", type=at_least(0.0), metavar="SECONDS", help="or after so many seconds")
+    add(
+        "--time-limit",
+        type=at_least(0.0),
+        metavar="SECONDS",
+        help="or after so many seconds; with --cv or --C best it is that of each run",
+    )
     add(
         "--cpu-limit",
         type=at_least(0.0),
         metavar="SECONDS",
         help="or after so many of all cores together, which a busy machine does not shorten",
     )
-    add("--dev", metavar="FILE", help="held-out text: keep the weights with the best score on it")
+    add(
+        "--dev",
+        metavar="FILE",
+        action="append",
+        help="held-out text: keep the weights with the best score on it; may be a pattern, and may "
+        "be given several times",
+    )
+    add(
+        "--cv",
+        type=at_least(2),
+        metavar="K",
+        help="label each of K parts, sentences shuffled by --seed, by a model of the others, and "
+        "print mean and standard deviation of the scores; with -o a model of all text is trained "
+        "and saved, too",
+    )
     add(
         "--patience",
         type=at_least(1),
@@ -176,8 +197,19 @@ def add_train(train: ArgumentParser) -> None:
 
 def add_tag(tag: ArgumentParser) -> None:
     _add_model(tag)
-    tag.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: stdin")
-    tag.add_argument("-o", "--output", metavar="FILE", help="default: stdout")
+    tag.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        default=["-"],
+        help="one or several, or patterns such as 'corpus/*.txt'; default: stdin",
+    )
+    tag.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="all that is written, file after file; default: stdout",
+    )
     _add_reading(tag)
     tag.add_argument(
         "--unlabelled",
@@ -195,20 +227,22 @@ def add_tag(tag: ArgumentParser) -> None:
     add(
         "--probabilities",
         action="store_true",
-        help='after each label how probable it is; of JSON lines as "probabilities"',
+        help="after each label how probable it is; in CoNLL-U as P=, in JSON lines as "
+        '"probabilities"',
     )
     add(
         "--nbest",
         type=at_least(1),
         metavar="N",
-        help='of JSON lines: the most probable labellings, with their probabilities, as "nbest"',
+        help="the most probable labellings of each sequence, with their probabilities: two columns "
+        'each; in CoNLL-U as comments, in JSON lines as "nbest"',
     )
     _add_threads(tag)
 
 
 def add_eval(evaluate: ArgumentParser) -> None:
     _add_model(evaluate)
-    evaluate.add_argument("file", metavar="FILE", help='labelled text; "-": stdin')
+    _add_files(evaluate, "labelled text")
     _add_reading(evaluate)
     _add_decoding(evaluate.add_argument, "as in training", "of CRFs: ")
     evaluate.add_argument(
@@ -229,12 +263,18 @@ def add_inspect(inspect: ArgumentParser) -> None:
     inspect.add_argument("model", metavar="MODEL")
     inspect.add_argument(
         "--top",
-        type=at_least(0),
+        type=lambda text: None if text == "all" else at_least(0)(text),
         default=10,
         metavar="N",
-        help="features and transitions to show (default %(default)s)",
+        help='features and transitions to show, or "all" (default %(default)s)',
     )
     inspect.add_argument("--label", metavar="L", help="show the features of this label only")
+    inspect.add_argument(
+        "--weights",
+        metavar="FILE",
+        help='write every weight that is not zero, columns apart by tabs; "-": to stdout, and '
+        "nothing else; a name that ends in .gz: packed",
+    )
     inspect.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -252,6 +292,15 @@ def add_warmup(warmup: ArgumentParser) -> None:
         "--list",
         action="store_true",
         help="compile nothing; show what there is, and where",
+    )
+
+
+def _add_files(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help=f"{what}, one or several, or patterns such as 'corpus/*.txt'; \"-\": stdin",
     )
 
 
