@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["inspect", "no-such-file.taut"])
     1
     """
+    if sys.stderr is None:  # closed, by 2>&-: what goes wrong is said to nobody
+        with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+            return main(arguments)
     # A label that the terminal cannot show is no reason to fail.
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -102,8 +105,6 @@ def noted(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def say(text: str) -> None:
     """One line on standard error, whatever is in the text."""
-    if sys.stderr is None:
-        return  # print would take standard output, which is for results
     with suppress(OSError, ValueError):  # whoever read it is gone
         print("taut:", printable(" ".join(text.split())), file=sys.stderr)
 

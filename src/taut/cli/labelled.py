@@ -45,7 +45,7 @@ class Labelled(NamedTuple):
             yield
         except InvalidTruth as error:
             token = int(self.text.lengths[: error.example].sum()) + error.position
-            raise self.places.error(token, str(error)) from None
+            raise self.places.error(token, error.problem) from None
         except MisfitLabel as error:
             if error.label not in self.labels.values:
                 raise

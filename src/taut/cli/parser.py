@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         options = [name for name in self._option_string_actions if name.startswith("--")]
         given = unknown[0].partition("=")[0]
         longer = [name for name in options if given.startswith("--") and name.startswith(given)]
-        meant = longer[:1] or difflib.get_close_matches(given, options, 1)
+        meant = longer[:1] or difflib.get_close_matches(given, options, 1, 0.75)
         hint = f" (is {meant[0]} meant?)" if meant else ""
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
