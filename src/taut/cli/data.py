@@ -102,16 +102,17 @@ def _format_of_name(path: str) -> str:
 def looks_like_attributes(path: str, encoding: str) -> bool:
     """Whether a file that is not named so seems to be CRFsuite's, by its first lines.
 
-    Tabs separate, and most fields after the first are like ``w=the`` or ``length:3``. Labels may be
-    like that, too, but they stand beside words, which are more various; an attribute file begins
-    with labels, which are less.
+    Tabs separate, and half of the fields or more after the first are like ``w=the`` or
+    ``length:3``. Labels may be like that, too, but they stand beside words, which are more various;
+    an attribute file begins with labels, which are less.
     """
     if not os.path.isfile(path):
         return False  # what was read of a pipe could not be read again
     lines = next(text_blocks(path, encoding)).lines()[:200]
     rows = [line.split("\t") for line in lines if line.strip()]
     fields = [field for row in rows for field in row[1:]]
-    if sum(bool(re.match(r"[^=:]+[=:].", field)) for field in fields) <= len(fields) / 2:
+    alike = sum(bool(re.match(r"[^=:]+[=:].", field)) for field in fields)
+    if not alike or alike < len(fields) / 2:
         return False
     first = {row[0] for row in rows}
     places = range(1, max(map(len, rows)))

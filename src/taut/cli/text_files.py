@@ -33,10 +33,12 @@ def _matching(name: str) -> list[str]:
 def _check_distinct(files: Sequence[str]) -> None:
     first: dict[object, str] = {}
     for path in files:
-        before = first.setdefault(_identity(path), path)
-        if before is not path:
+        identity = _identity(path)
+        if identity in first:
+            before = first[identity]
             same = "is named twice" if before == path else f"is the same file as {before!r}"
             raise ValueError(f"{name_of(path)!r} {same}; name each file once")
+        first[identity] = path
 
 
 def _identity(path: str) -> object:
