@@ -7,14 +7,8 @@ from typing import NoReturn
 
 from taut import __version__, defaults
 from taut.cli import examples
-from taut.cli.options import (
-    SolverNames,
-    add_eval,
-    add_inspect,
-    add_tag,
-    add_train,
-    add_warmup,
-)
+from taut.cli.options import add_eval, add_inspect, add_tag, add_warmup
+from taut.cli.train_options import SolverNames, add_train
 
 # The modules that run them, imported when they are.
 COMMANDS = {
