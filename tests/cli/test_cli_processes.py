@@ -111,6 +111,7 @@ def shell(command, **names):
         ("eval -m {model} {text} >&-", 1, "standard output is closed, and the result is printed"),
         ("inspect {model} >&-", 1, "standard output is closed, and the result is printed"),
         ("inspect {model} --weights - >&-", 1, "standard output is closed, and the result"),
+        ("train {text} -o {out}.json --json >&-", 1, "standard output is closed, and the result"),
         ("train {text} --cv 2 >&-", 1, "standard output is closed, and the result is printed"),
         ("tag -m {model} {text} -o {out} <&- >&-", 0, ""),
         ("tag -m {model} {text} -o {out} <&- >&- 2>&-", 0, ""),

@@ -91,10 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check_output(options: Any) -> None:
     """With standard output closed (``>&-``) Python prints nothing and says nothing."""
-    writes_a_file = options.command in ("train", "tag", "inspect") and bool(
-        options.weights not in (None, "-") if options.command == "inspect" else options.output
-    )
-    if sys.stdout is None and not writes_a_file and options.command != "warmup":
+    given = vars(options)
+    written = given.get("output") or given.get("weights") not in (None, "-")
+    is_for_it = given.get("json") or not written
+    if sys.stdout is None and is_for_it and options.command != "warmup":
         raise ValueError("standard output is closed, and the result is printed there; open it")
 
 
