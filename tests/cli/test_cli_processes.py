@@ -111,7 +111,7 @@ def shell(command, **names):
         ("eval -m {model} {text} >&-", 1, "standard output is closed, and the result is printed"),
         ("inspect {model} >&-", 1, "standard output is closed, and the result is printed"),
         ("inspect {model} --weights - >&-", 1, "standard output is closed, and the result"),
-        ("train {text} -o {out}.json --json >&-", 1, "standard output is closed, and the result"),
+        ("train {text} -o {out} --json >&-", 1, "standard output is closed, and the result"),
         ("train {text} --cv 2 >&-", 1, "standard output is closed, and the result is printed"),
         ("tag -m {model} {text} -o {out} <&- >&-", 0, ""),
         ("tag -m {model} {text} -o {out} <&- >&- 2>&-", 0, ""),
@@ -127,7 +127,7 @@ def test_closed_streams_give_a_line_at_most(model, text, tmp_path, command, code
     assert answer[:2] == (code, "")
     assert said in answer[2]
     assert answer[2].count("\n") == (1 if said else 0)
-    if "-o {out}" in command or "weights {out}" in command:
+    if code == 0 and "{out}" in command:
         assert out.stat().st_size > 0
 
 
