@@ -41,7 +41,7 @@ from taut.structures.partly_labelled import partly_labelled
 from taut.structures.slack_rescaled import slack_rescaled
 from taut.structures.smoothed import smoothed
 from taut.text.columns import Column
-from taut.text.schemes import Scheme, parse_labels
+from taut.text.schemes import MisfitLabel, Scheme, parse_labels
 
 Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
@@ -105,7 +105,7 @@ class Training:
         spec = self.specification
         return scaled_C(spec.C, self.examples, is_crf=spec.is_crf)
 
-    def at(self, C: float) -> Self:
+    def at(self, C: float | str) -> Self:
         """The same with another C."""
         return replace(self, specification=replace(self.specification, C=C))
 
@@ -194,8 +194,8 @@ class Training:
             truth = as_column(data.y)
             try:
                 parse_labels(truth.values, None)
-            except ValueError as error:
-                raise ValueError(f"{data.y_name}: {error}") from None
+            except MisfitLabel as error:
+                raise error.within(data.y_name) from None
 
             def f1(w: np.ndarray) -> float:
                 return score(truth, Column(numbers(w), names), text.lengths, SPAN_F1)
