@@ -273,6 +273,11 @@ class SparseChain(Pairwise):
                 append(mu, i, work.touched[j], 0.0)
         clear_change(work)
 
+    def begin_margins(problem, i, work):
+        work.visit[0] += 1
+        # Shifts may follow, which are added up where a change is: none begins with another's.
+        clear_change(work)
+
     def margin(problem, w, i, y, work):
         features, n_states = problem.features, problem.n_states
         theta, known, visit = work.theta, work.known, work.visit[0]
@@ -387,8 +392,7 @@ class SparseChain(Pairwise):
         more = 2 * np.diff(problem.pointer)
         if for_all and sparse_dual.has_room_for_all(mu, more):
             return mu
-        more[0] = max(more[0], problem.largest_image)
-        return sparse_dual.with_room(mu, more)
+        return sparse_dual.with_room(mu, more, problem.largest_image, for_all)
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         blocks = sparse_dual.unpacked(source)
