@@ -194,11 +194,12 @@ def keep_most(probability, scores, enough, out):
     find; minus infinity for the others."""
     least, above = 0.25, 0.0
     total = 0.0
+    enough = max(enough, 1e-300)  # at least one label
     while least > 1e-300:
         total = 0.0
         for k in range(probability.size):
             total += probability[k] if probability[k] >= least else 0.0
-        if total >= enough and total > 0.0:
+        if total >= enough:
             break
         least, above = 0.25 * least, total
     # All labels of the last look but one, and as many new ones of the last as are wanted.

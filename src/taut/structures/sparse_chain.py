@@ -384,6 +384,12 @@ class SparseChain(Pairwise):
 
     def new_dual(problem) -> np.ndarray:
         """At the truth."""
+        if problem.largest_image > sparse_dual.MOST_KEYS:
+            raise ValueError(
+                f"a sequence of {problem.longest} positions with {problem.n_states} labels has "
+                f"{problem.largest_image:,} steps and labels, more than {sparse_dual.MOST_KEYS:,}; "
+                "merge rare labels, or cut long sequences"
+            )
         return sparse_dual.packed(problem._truths())
 
     def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
