@@ -64,6 +64,26 @@ def test_probabilities_are_in_the_last_column(taut, bank, tmp_path):
     assert lines[2].split("\t")[9].startswith("NER=B-NP|P=0.")
 
 
+def test_the_best_labellings_are_comments_of_their_sentence(taut, bank, tmp_path):
+    model = tmp_path / "m"
+    taut("train", bank, "-o", model, "--label", "upos", "--crf", "--quiet")
+    plain = taut("tag", "-m", model, bank).out
+    out = taut("tag", "-m", model, bank, "--nbest", "2").out
+    lines = out.splitlines()
+    assert [line for line in lines if not line.startswith("# nbest")] == plain.splitlines()
+    best = package.load(model).predict_nbest([[row[:1] for row in rows] for rows in ROWS], 2)
+    expected = [
+        "\t".join([f"# nbest {rank} = {p:.4g}", *labels])
+        for of_sentence in best
+        for rank, (labels, p) in enumerate(of_sentence, 1)
+    ]
+    assert [line for line in lines if line.startswith("# nbest")] == expected
+    assert [line[:7] for line in lines[:4]] == ["# text ", "# nbest", "# nbest", "1-2\tbot"]
+    tagged = tmp_path / "tagged.conllu"
+    tagged.write_text(out)
+    assert taut("eval", "-m", model, tagged).out.startswith("100.00% of 20 tokens")
+
+
 def test_numbers_in_place_of_words_are_noted(taut, tmp_path):
     text = tmp_path / "odd"
     text.write_text("1 the DT\n2 cat NN\n\n1 a DT\n\n")

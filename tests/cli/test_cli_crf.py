@@ -124,7 +124,7 @@ def test_held_out_text_is_labelled_as_the_model_will_label(taut, text, tmp_path,
     result = json.loads(taut("train", text, "-o", path, *TRAIN, *options).out)
     evaluated = json.loads(taut("eval", "-m", path, text, "--json").out)
     assert result["dev"].pop("pass") > 0
-    assert result["dev"] == {"file": str(text), "metric": "span F1", "score": 1.0}
+    assert result["dev"] == {"files": [str(text)], "metric": "span F1", "score": 1.0}
     assert evaluated["micro"]["f1"] == 1.0
 
 
@@ -224,6 +224,57 @@ def test_json_lines_get_probabilities_and_the_best_labellings(taut, crf, given):
         assert [ranked["labels"] for ranked in answer["nbest"]] == [labels for labels, _ in best]
         values = [ranked["probability"] for ranked in answer["nbest"]]
         assert values == [p for _, p in best] == sorted(values, reverse=True)
+
+
+def rounded(best, rank, t):
+    """The columns of one of the best labellings."""
+    labels, p = best[rank] if rank < len(best) else (["_"] * 99, 0.0)
+    return labels[t], f"{p:.4g}"
+
+
+def test_columns_get_two_more_for_each_of_the_best_labellings(taut, crf, text):
+    best = package.load(crf).predict_nbest(X, 3)
+    for more in ((), ("--probabilities",)):
+        expected = [
+            [
+                (*row, row[2], *([f"{p:.4g}"] if more else []),
+                 *(field for rank in range(3) for field in rounded(best[i], rank, t)))
+                for t, (row, p) in enumerate(zip(rows, ps, strict=True))
+            ]
+            for i, (rows, ps) in enumerate(zip(ROWS, probabilities(crf), strict=True))
+        ]  # fmt: skip
+        assert taut("tag", "-m", crf, text, "--nbest", "3", *more) == (0, columns(expected), "")
+    tagged = text.with_name("nbest.txt")
+    taut("tag", "-m", crf, text, "--nbest", "3", "-o", tagged)
+    assert taut("eval", "-m", crf, tagged) == taut("eval", "-m", crf, text)  # labels as they were
+
+
+def test_every_line_has_as_many_columns_however_few_labellings_there_are(taut, crf, given):
+    given("# one\nit PRP\n\nthe\tDT\ncat\tNN\n\n")
+    lines = taut("tag", "-m", crf, "--nbest", "5", "--comment", "#").out.splitlines()
+    assert lines[0] == "# one"
+    [one] = [line.split(" ") for line in lines[1:2]]
+    assert one[:3] == ["it", "PRP", "B-NP"]
+    assert len(one) == 3 + 2 * 5
+    assert {*one[3:9:2]} == {"B-NP", "B-VP", "O"}
+    assert sum(map(float, one[4:10:2])) == pytest.approx(1.0, abs=1e-3)
+    assert one[9:] == ["_", "0", "_", "0"]
+    assert [line.count("\t") for line in lines[3:5]] == [2 + 2 * 5 - 1 + 1] * 2
+
+
+def test_attribute_files_are_answered_with_the_best_labellings(taut, folder, tmp_path):
+    model, text = tmp_path / "m", folder / "train.crfsuite"
+    assert taut("train", text, "-o", model, "--crf", "--C", "1", "--quiet").code == 0
+    answer = taut("tag", "-m", model, text, "--probabilities", "--nbest", "2").out
+    sentences = [part.split("\n") for part in answer.strip().split("\n\n")]
+    for part, tags in zip(sentences, TAGS, strict=True):
+        label, p, first, p_first, second, p_second = zip(
+            *(line.split("\t") for line in part), strict=True
+        )
+        assert list(label) == list(first) == tags
+        assert list(second) != tags
+        assert min(map(float, p)) >= float(p_first[0]) > float(p_second[0])
+        assert len(set(p_first)) == len(set(p_second)) == 1
 
 
 def test_there_are_no_more_labellings_than_are_possible(taut, crf, given):

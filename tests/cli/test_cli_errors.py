@@ -45,7 +45,7 @@ def test_names_in_the_help_are_those_that_exist():
     [
         ("", "arguments are required: COMMAND"),
         ("fly", "invalid choice: 'fly'"),
-        ("train x", "required: -o/--output"),
+        ("train x", "required: -o/--output; see taut train --help"),
         ("tag x", "required: -m/--model"),
         ("eval -m m", "required: FILE"),
         ("inspect", "required: MODEL"),
@@ -104,7 +104,24 @@ def test_names_in_the_help_are_those_that_exist():
                                               "with --crf"),
         ("tag -m m --nbest 0", "--nbest: '0' is not a whole number from 1 on"),
         ("tag -m m --decoding greedy", "--decoding: invalid choice: 'greedy'"),
-        ("train x -o m --max 3", "unrecognized arguments: --max 3"),
+        ("train x -o m --max 3", "unrecognized arguments: --max 3 (is --max-passes meant?); see "
+                                 "taut train --help"),
+        ("train x -o m --template=ner --tmplate=ner", "--tmplate=ner (is --template meant?)"),
+        ("tag -m m x --nothing-like-it", "unrecognized arguments: --nothing-like-it; see taut tag "
+                                         "--help"),
+        ("inspect m n", "unrecognized arguments: n; see taut inspect --help"),
+        ("--verbose train x -o m", "unrecognized arguments: --verbose"),
+        ("train x --cv 1", "--cv: '1' is not a whole number from 2 on"),
+        ("train x --cv 3 --dev y", "--cv holds out parts of the text itself; leave out --dev"),
+        ("train x --cv 3 --C best", "--cv scores one C; find it by --C best --dev FILE first"),
+        ("train x --cv 3 --C best --dev y", "--cv scores one C; find it by --C best"),
+        ("train x --cv 3 -o m --checkpoint c", "a checkpoint the state of one; leave out "
+                                               "--checkpoint"),
+        ("train x --cv 3 --resume", "the state of one; leave out --resume"),
+        ("train x --cv 3 --plot p.png", "the picture is of one; leave out --plot"),
+        ("train x --cv 3 --quiet", "--cv has a result to print; leave out --quiet"),
+        ("inspect m --json --weights -", "--weights - and --json both print"),
+        ("inspect m --top some", "--top: 'some' is not a whole number from 0 on"),
         ("tag -m m --threads 0", "--threads: '0' is not a whole number from 1 on"),
         ("eval -m m x --strict no", "--strict: invalid choice: 'NO'"),
         ("inspect m --top -1", "--top: '-1' is not a whole number from 0 on"),
@@ -161,7 +178,11 @@ def test_what_is_written_is_checked_before_anything_is_read(fails, text, tmp_pat
         (b"\xe4 X\nb Y\n", "", "line 1: byte 0xe4 is not UTF-8 here; convert the file to UTF-8, "
                                "or read it with --encoding latin-1"),
         (b"a O\nb I-X\nc B-X\n", "--scheme IOB2 --scheme-in-training",
-         "sequence 0, position 1: 'I-X' may not follow 'O'"),
+         "text, line 2: 'I-X' may not follow 'O'; correct the labels"),
+        (b"a X\rb Y\r", "", "line 1: a carriage return without a line feed, as in files of"),
+        (b"X\ta\rY\tb\r", "--format attributes", "line 1: a carriage return without a line feed"),
+        (b"{}\r{}\r", "--format jsonl", "line 1: a carriage return without a line feed"),
+        (b"1\ta\r2\tb\n", "--format conllu --label upos", "line 1: a carriage return without a"),
         (b"a X\nb Y\n", "--comment=", "comment='': it must be the beginning of a line"),
         (b"\tw=a\n", "--format attributes", "its label is missing; without labels it can "
                                             "only be tagged, with --unlabelled"),
@@ -245,12 +266,6 @@ def test_an_SVM_has_no_probabilities(fails, model, text):
             "with --crf"
         )
     assert "has no probabilities" in fails("eval", "-m", model, text, "--decoding", "posterior")
-
-
-def test_lists_of_labellings_need_JSON_lines(fails, crf, text):
-    line = fails("tag", "-m", crf, text, "--nbest", "2")
-    assert "--nbest is for JSON lines, but the format is columns" in line
-    assert line.endswith("with --format jsonl")
 
 
 @pytest.mark.parametrize("command", ["tag", "eval"])

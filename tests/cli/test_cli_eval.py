@@ -34,7 +34,7 @@ def test_json_agrees(taut, model, text_with_errors):
     path, truth = text_with_errors
     result = json.loads(taut("eval", "-m", model, path, "--json", "--threads", "2").out)
     report = span_report(truth, tagged(taut, model, path))
-    assert result == {"model": str(model), "file": str(path), **report.as_dict()}
+    assert result == {"model": str(model), "files": [str(path)], **report.as_dict()}
     assert result["micro"]["f1"] < 1
 
 

@@ -1,11 +1,13 @@
 """``taut inspect``: what it says is in the file."""
 
+import gzip
 import json
 
 import numpy as np
 import pytest
 from cli.sentences import ROWS, TAGS
 
+import taut as package
 from taut import ChainSVM
 from taut.chain.file import load_chain
 from taut.files.model_file import read_model, write_model
@@ -58,6 +60,105 @@ def test_top_and_label_choose(taut, model):
     rows = out.split("strongest features of B-VP\n")[1].split("\n\n")[0].split("\n")
     assert len(rows) == 4
     assert all(row.split()[1] == "B-VP" for row in rows)
+
+
+def test_all_weights_can_be_shown(taut, model):
+    facts = json.loads(taut("inspect", model, "--json", "--top", "all").out)
+    loaded, _ = load_chain(model)
+    shown = facts["strongest_features"]
+    assert len(shown) == np.count_nonzero(loaded.node_weights().toarray())
+    assert len(facts["strongest_transitions"]) == np.count_nonzero(loaded.step_weights())
+    weights = [row["weight"] for row in shown]
+    assert weights == sorted(weights, reverse=True)
+    assert len({(row["what"], row["label"]) for row in shown}) == len(shown)
+
+
+# --- every weight, as a table ---------------------------------------------------------------------
+
+
+def table_of(text):
+    """(kind, name, label) -> weight."""
+    header, *lines = text.removesuffix("\n").split("\n")
+    assert header == "kind\tname\tlabel\tweight"
+    rows = [line.split("\t") for line in lines]
+    assert all(len(row) == 4 for row in rows)
+    found = {tuple(row[:3]): float(row[3]) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def expected_of(clf):
+    labels = clf.classes_.tolist()
+    expected = {("attribute", *pair): value for pair, value in clf.state_features_.items()}
+    expected |= {("transition", *pair): value for pair, value in clf.transition_features_.items()}
+    for kind, values in (("bias", clf.intercept_), ("begin", clf.begin_), ("end", clf.end_)):
+        pairs = zip(labels, values.tolist(), strict=True)
+        expected |= {(kind, "", label): value for label, value in pairs if value}
+    return {tuple(map(str, key)): value for key, value in expected.items()}
+
+
+@pytest.mark.parametrize("kind", ["model", "crf"])
+def test_every_weight_is_written_to_the_last_digit(taut, request, tmp_path, kind):
+    path = request.getfixturevalue(kind)
+    out = tmp_path / "weights.tsv"
+    answer = taut("inspect", path, "--weights", out)
+    assert answer == taut("inspect", path)  # which is still said
+    clf = package.load(path)
+    found = table_of(out.read_text())
+    assert found == expected_of(clf)
+    assert len(found) == np.count_nonzero(clf.solution_.w)
+    alone = taut("inspect", path, "--weights", "-")
+    assert alone == (0, out.read_text(), "")
+    packed = tmp_path / "weights.tsv.gz"
+    taut("inspect", path, "--weights", packed)
+    assert gzip.decompress(packed.read_bytes()) == out.read_bytes()
+    before = packed.read_bytes()
+    taut("inspect", path, "--weights", packed)
+    assert packed.read_bytes() == before
+
+
+def test_a_label_chooses_its_weights(taut, model, tmp_path):
+    everything = table_of(taut("inspect", model, "--weights", "-").out)
+    chosen = table_of(taut("inspect", model, "--weights", "-", "--label", "B-VP").out)
+    assert chosen == {key: value for key, value in everything.items() if key[2] == "B-VP"}
+    assert {kind for kind, _, _ in chosen} == {"attribute", "bias", "begin", "end", "transition"}
+
+
+def test_names_with_tabs_line_ends_and_backslashes_are_escaped(taut, tmp_path):
+    X = [[["a\tb", "c\\t", "d\ne", "f\rg"], ["h"]]] * 2
+    ChainSVM(random_state=0).fit(X, [["X\t1", "Y"]] * 2).save(tmp_path / "m")
+    found = table_of(taut("inspect", tmp_path / "m", "--weights", "-").out)
+    names = {name for kind, name, _ in found if kind == "attribute"}
+    assert names == {"a\\tb", "c\\\\t", "d\\ne", "f\\rg", "h"}
+    chosen = taut("inspect", tmp_path / "m", "--weights", "-", "--label", "X\t1").out
+    assert {key[2] for key in table_of(chosen)} == {"X\\t1"}
+
+
+@pytest.mark.parametrize("with_steps", [False, True])
+def test_weights_of_matrices_have_numbers_for_names(taut, tmp_path, with_steps):
+    X = [np.eye(4)[[len(word) % 4 for word, _, _ in rows]] for rows in ROWS]
+    if with_steps:
+        X = [(x, np.ones((len(x) - 1, 2))) for x in X]
+    clf = ChainSVM(random_state=0).fit(X, TAGS)
+    clf.save(tmp_path / "m")
+    found = table_of(taut("inspect", tmp_path / "m", "--weights", "-").out)
+    assert sum(found.values()) == pytest.approx(clf.solution_.w.sum())
+    kinds = {kind for kind, _, _ in found if kind.startswith("transition")}
+    assert kinds == ({"transition:0", "transition:1"} if with_steps else {"transition"})
+    assert {name for kind, name, _ in found if kind == "attribute"} <= set("0123")
+
+
+def test_the_table_is_written_whole_or_not_at_all(fails, model, tmp_path):
+    before = model.read_bytes()
+    line = fails("inspect", model, "--weights", model)
+    assert line.endswith("is the model; write its weights to another file")
+    assert model.read_bytes() == before
+    assert "does not exist; create it first" in fails(
+        "inspect", model, "--weights", tmp_path / "no" / "w"
+    )
+    out = tmp_path / "w.tsv"
+    fails("inspect", model, "--weights", out, "--label", "X")
+    assert not out.exists()
 
 
 def test_a_scheme_is_said(taut, text, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -91,6 +92,60 @@ def test_a_reader_who_has_enough_ends_it_quietly(model, tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+def shell(command, **names):
+    """What a shell says to a command with closed or full streams."""
+    line = command.format(taut=" ".join(map(shlex.quote, TAUT)), **names)
+    run = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    return run.returncode, run.stdout, run.stderr
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("tag -m {model} <&-", 1, "standard input is closed; give the path of a file, or a pipe"),
+        ("eval -m {model} - <&-", 1, "standard input is closed; give the path"),
+        ("tag -m {model} {text} >&-", 1, "standard output is closed, and the result is printed"),
+        ("eval -m {model} {text} >&-", 1, "standard output is closed, and the result is printed"),
+        ("inspect {model} >&-", 1, "standard output is closed, and the result is printed"),
+        ("inspect {model} --weights - >&-", 1, "standard output is closed, and the result"),
+        ("train {text} -o {out} --json >&-", 1, "standard output is closed, and the result"),
+        ("train {text} --cv 2 >&-", 1, "standard output is closed, and the result is printed"),
+        ("tag -m {model} {text} -o {out} <&- >&-", 0, ""),
+        ("tag -m {model} {text} -o {out} <&- >&- 2>&-", 0, ""),
+        ("inspect {model} --weights {out} >&-", 0, ""),
+        ("train {text} -o {out} --template w[0] --quiet <&- >&- 2>&-", 0, ""),
+        ("train {text} -o {out} --template w[0] >&-", 0, ""),
+        ("inspect none 2>&-", 1, ""),
+    ],
+)
+def test_closed_streams_give_a_line_at_most(model, text, tmp_path, command, code, said):
+    out = tmp_path / "out"
+    answer = shell("{taut} " + command, model=model, text=text, out=out)
+    assert answer[:2] == (code, "")
+    assert said in answer[2]
+    assert answer[2].count("\n") == (1 if said else 0)
+    if code == 0 and "{out}" in command:
+        assert out.stat().st_size > 0
+
+
+@POSIX
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["tag -m {model} {text}", "inspect {model}"])
+def test_a_full_disk_behind_standard_output_is_one_line(model, text, command):
+    code, _, said = shell("{taut} " + command + " > /dev/full", model=model, text=text)
+    assert code == 1
+    assert "No space left on device" in said
+    assert said.count("\n") == 1
+
+
+@POSIX
+@pytest.mark.parametrize("command", ["--help", "train --help", "inspect {model} --top all"])
+def test_help_and_facts_may_be_cut_short(model, command):
+    _, _, said = shell("{taut} " + command + " | true", model=model)
+    assert said == ""
 
 
 @POSIX

@@ -3,7 +3,9 @@
 import gzip
 import json
 import re
+import signal
 import sys
+from argparse import Namespace
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,9 +15,12 @@ from cli.sentences import ROWS, TAGS, columns
 import taut as package
 from taut import ChainSVM, defaults
 from taut.chain.file import load_chain
+from taut.cli import train as train_command
+from taut.cli.choose_c import OnPath
+from taut.cli.learning import solved
 from taut.files.model_file import read_model
 from taut.metrics import span_f1
-from taut.solvers import Status
+from taut.solvers import Status, solve
 from taut.spelling import in_command
 from taut.text.built_in_templates import BUILT_IN
 
@@ -322,7 +327,7 @@ def test_the_score_on_held_out_text_is_span_f1_or_accuracy(taut, text, tmp_path)
     )
     result = json.loads(answer.out)
     found_at = result["dev"].pop("pass")
-    assert result["dev"] == {"file": str(text), "metric": "span F1", "score": 1.0}
+    assert result["dev"] == {"files": [str(text)], "metric": "span F1", "score": 1.0}
     assert found_at in [row["passes"] for row in result["history"] if row["score"] == 1.0]
     assert result["history"][-1]["score"] == span_f1(TAGS, predictions(path)) == 1.0
 
@@ -351,6 +356,59 @@ def test_C_is_the_one_that_scores_best_on_held_out_text(taut, text, tmp_path):
     model, header = load_chain(tmp_path / "m.taut")
     assert model.solution.C == header["options"]["C"] == pytest.approx(float(found[1]), rel=1e-3)
     assert span_f1(TAGS, predictions(tmp_path / "m.taut")) == 1.0
+
+
+@pytest.mark.parametrize("of_path", ["worse", "better", "as good"])
+def test_a_search_for_C_never_ends_worse_than_no_search(taut, text, tmp_path, monkeypatch, of_path):
+    """The default C is tried as well, and named by the option that gives it."""
+    dev = tmp_path / "dev.txt"
+    dev.write_text(columns([*ROWS, [("cat", "NN", "O"), ("it", "PRP", "B-VP")]]))
+    run = ("train", text, "-o", tmp_path / "m", "--template", "chunking", "--dev", dev)
+    plain = json.loads(taut(*run, "--json").out)
+    score = plain["dev"]["score"]
+    found = {"worse": 0.0, "better": score + 0.01, "as good": 0.0}[of_path]
+
+    def on_path(problem, validate, options):
+        return OnPath(solve(problem, C=1.0, max_passes=1, tol=1.0), found)
+
+    def with_its_C(training, held_out, options, checkpoint=None):
+        if of_path == "worse" and training.C == 1.0:
+            options = Namespace(**{**vars(options), "max_passes": 0.0})
+        return solved(training, held_out, options, checkpoint)
+
+    monkeypatch.setattr("taut.cli.choose_c.solved", with_its_C)
+    monkeypatch.setattr(train_command, "best_on_path", on_path)
+    answer = taut(*run, "--C", "best", "--json", "--checkpoint", tmp_path / "run.npz")
+    result = json.loads(answer.out)
+    kept = load_chain(tmp_path / "m")[1]["options"]["C"]
+    begin = f"note: the default, C = {plain['certificate']['C']:.4g}, scores {score:.4f}, "
+    if of_path == "worse":
+        assert result["dev"]["score"] == score
+        assert kept == "scale"
+        assert result["certificate"]["C"] == plain["certificate"]["C"]
+        assert f"{begin}more than that; its model is kept" in answer.err
+    else:
+        assert result["dev"]["score"] == max(found, score)
+        assert kept == result["certificate"]["C"] == 1.0
+        assert f"{begin}no more than that" in answer.err
+
+
+def test_whoever_interrupts_the_training_after_a_search_waits_for_no_other(
+    taut, text, tmp_path, monkeypatch
+):
+    runs = []
+
+    def interrupted(training, held_out, options, checkpoint=None):
+        runs.append(training.C)
+        signal.raise_signal(signal.SIGINT)
+        return solved(training, held_out, options, checkpoint)
+
+    monkeypatch.setattr("taut.cli.choose_c.solved", interrupted)
+    answer = taut("train", text, "-o", tmp_path / "m", "--template", "w[0]", "--dev", text,
+                  "--C", "best")  # fmt: skip
+    assert answer.code == 130
+    assert len(runs) == 1
+    assert runs[0] == load_chain(tmp_path / "m")[0].solution.C
 
 
 def test_a_checkpoint_that_is_not_there_is_noted(taut, text, tmp_path):

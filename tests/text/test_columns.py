@@ -93,5 +93,5 @@ def test_a_sentence_is_not_taken_apart_into_letters():
 def test_blocks_have_the_same_width():
     builder = ColumnsBuilder()
     builder.add([[("a", "b")]])
-    with pytest.raises(TypeError, match=r"X\[0\]\[0\] is 'c'; .*rows of 2 strings"):
+    with pytest.raises(TypeError, match=r"X\[1\]\[0\] is 'c'; .*rows of 2 strings"):
         builder.add([["c"]])

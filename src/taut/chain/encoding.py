@@ -1,9 +1,11 @@
 """From what people have, text or matrices, to the rows of all positions.
 
-Which encoder text needs, and what that wants.
+Which encoder text needs, and what that wants. Text may come from a generator: it is numbered in
+blocks, and no more of it is kept than numbers and distinct strings.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,12 @@ from taut.chain.stacking import stack
 from taut.labels import LabelCodec
 from taut.spelling import OptionError
 from taut.text.attributes import AttributeEncoder, Attributes
-from taut.text.columns import Columns
+from taut.text.columns import Columns, ColumnsBuilder
 from taut.text.dicts import attributes_of, holds_attributes
 from taut.text.extract import TemplateEncoder
 from taut.text.template import read_template
+
+SENTENCES_AT_ONCE = 1000
 
 
 def text_and_encoder(
@@ -26,9 +30,13 @@ def text_and_encoder(
 ) -> tuple[Any, Encoder | None]:
     """Text as its encoder wants it, with an encoder that has learned nothing yet; or all rows,
     stacked, and None, if X holds numbers already. Both know the lengths of the sequences."""
-    X = as_list(X)
-    encoder = new_encoder(X, template, min_freq)
-    return (stack(X, name=name) if encoder is None else text_for(encoder, X, name)), encoder
+    X = sequences_of(X)
+    seen = X
+    if isinstance(X, Iterator):
+        seen = _beginning(X)
+        X = chain(seen, X)
+    encoder = new_encoder(seen, template, min_freq)
+    return (stack(_whole(X), name=name) if encoder is None else text_for(encoder, X, name)), encoder
 
 
 def fitted_rows(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
@@ -39,21 +47,58 @@ def fitted_rows(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
     if rows.shape[1] == 0:
         often = f"occurs {encoder.min_freq} times; lower ‹min_freq›"
         raise OptionError(f"{name}: no attribute {often if encoder.min_freq > 1 else 'anywhere'}")
-    return Stacked(rows, text.lengths)
+    steps = step_encoder(encoder)
+    return Stacked(
+        rows, text.lengths, step_attributes=None if steps is None else steps.fit_transform(text)
+    )
+
+
+def step_encoder(encoder: Encoder | None) -> TemplateEncoder | None:
+    """What makes attributes of the steps into tokens; None if there are no such."""
+    return encoder.steps if isinstance(encoder, TemplateEncoder) else None
 
 
 def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X") -> Stacked:
     """The rows of other sequences than those of training, read as those were."""
-    X = as_list(X)
+    X = sequences_of(X)
     if encoder is None:
-        return stack(X, n_features, name)
+        return stack(_whole(X), n_features, name)
     text = text_for(encoder, X, name)
-    return Stacked(encoder.transform(text), text.lengths)
+    steps = step_encoder(encoder)
+    return Stacked(
+        encoder.transform(text),
+        text.lengths,
+        step_attributes=None if steps is None else steps.transform(text),
+    )
 
 
-def as_list(X: Any) -> Any:
-    """Arrays of Python objects, into which KFold idioms put sequences of dicts, as lists."""
-    return list(X) if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 else X
+def sequences_of(X: Any) -> Any:
+    """X itself, but lists for arrays of Python objects, into which KFold idioms put sequences of
+    dicts, and an iterator for what can only be gone through."""
+    if isinstance(X, np.ndarray):
+        return list(X) if X.dtype == object and X.ndim == 1 else X
+    is_whole = isinstance(X, Sequence | Sequences | Mapping | Set | bytes) or sparse.issparse(X)
+    return X if is_whole or not isinstance(X, Iterable) else iter(X)
+
+
+def _whole(X: Any) -> Any:
+    """Matrices are needed all at once."""
+    return list(X) if isinstance(X, Iterator) else X
+
+
+def _beginning(X: Iterator[Any]) -> list[Any]:
+    """So many of the next sequences as it takes to see what their tokens are."""
+    begun = []
+    for sequence in X:
+        begun.append(sequence)
+        if not isinstance(sequence, Sequence) or any(_tells(token) for token in sequence):
+            break
+    return begun
+
+
+def _tells(token: Any) -> bool:
+    """Whether it is no empty list, which may be of names or of numbers."""
+    return not isinstance(token, list | tuple) or len(token) > 0
 
 
 def is_empty(x: Any) -> bool:
@@ -95,21 +140,29 @@ def text_for(encoder: Encoder, X: Any, name: str = "X") -> Any:
 
 
 def _attributes_of(X: Any, name: str) -> Attributes:
-    if isinstance(X, np.ndarray) or any(isinstance(x, np.ndarray) or sparse.issparse(x) for x in X):
-        raise TypeError(
-            f"{name} holds matrices; the model was fitted with dicts or lists of strings, which "
-            "it expects again"
-        )
-    return attributes_of(X, name)
+    return attributes_of(_without_matrices(X, name), name)
+
+
+def _without_matrices(X: Any, name: str) -> Iterator[Any]:
+    for x in X:
+        if any(isinstance(part, np.ndarray) or sparse.issparse(part) for part in (X, x)):
+            raise TypeError(
+                f"{name} holds matrices; the model was fitted with dicts or lists of strings, "
+                "which it expects again"
+            )
+        yield x
 
 
 def _columns_of(X: Any, name: str) -> Columns:
-    if isinstance(X, str | np.ndarray) or not isinstance(X, Sequence):
+    if isinstance(X, str | np.ndarray) or not isinstance(X, Sequence | Iterator):
         raise TypeError(
             f"{name} is a {type(X).__name__}; with a template it is a list of sentences, each a "
             "list of rows of strings such as (word, part of speech)"
         )
-    return Columns.from_sentences(X, name)
+    builder, sentences = ColumnsBuilder(), iter(X)
+    while block := list(islice(sentences, SENTENCES_AT_ONCE)):
+        builder.add(block, name)
+    return builder.build()
 
 
 def forced_numbers(forced: Any, labels: LabelCodec, lengths: np.ndarray) -> np.ndarray | None:

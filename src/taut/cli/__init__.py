@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["inspect", "no-such-file.taut"])
     1
     """
+    if sys.stderr is None:  # closed, by 2>&-: what goes wrong is said to nobody
+        with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+            return main(arguments)
     # A label that the terminal cannot show is no reason to fail.
     with suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -61,9 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parse(arguments)
         with raising_terminated():
+            check_output(options)
             command = import_module(COMMANDS[options.command])
             code = command.run(options)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         return int(code)
     except BrokenPipeError:
         # Whoever reads has enough (| head). Nothing may be flushed to them at exit.
@@ -84,6 +89,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_INPUT
 
 
+def check_output(options: Any) -> None:
+    """With standard output closed (``>&-``) Python prints nothing and says nothing."""
+    given = vars(options)
+    written = given.get("output") or given.get("weights") not in (None, "-")
+    is_for_it = given.get("json") or not written
+    if sys.stdout is None and is_for_it and options.command != "warmup":
+        raise ValueError("standard output is closed, and the result is printed there; open it")
+
+
 def noted(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning as a user of the command line can use it: without the line of code it came from."""
     say(f"note: {message}")
@@ -91,7 +105,8 @@ def noted(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def say(text: str) -> None:
     """One line on standard error, whatever is in the text."""
-    print("taut:", printable(" ".join(text.split())), file=sys.stderr)
+    with suppress(OSError, ValueError):  # whoever read it is gone
+        print("taut:", printable(" ".join(text.split())), file=sys.stderr)
 
 
 def printable(text: str) -> str:

@@ -7,27 +7,24 @@ columns, attribute files attributes; JSON lines hold either, depending on who as
 import os
 import re
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from taut.chain.model import ChainModel
 from taut.cli.json_data import all_ones, read_json
+from taut.cli.labelled import Labelled, Places, joined
 from taut.cli.options import ENCODINGS, FORMATS
+from taut.cli.text_files import name_of, name_of_all
 from taut.files.model_file import ModelFileError
 from taut.labels import few
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.extract import TemplateEncoder
-from taut.text.reading import read_attributes, read_columns, read_conllu
+from taut.text.reading import read_attributes, read_columns_and_lines, read_conllu
 from taut.text.reading.source import text_blocks
-
-
-class Labelled(NamedTuple):
-    text: Columns | Attributes
-    labels: Column
-    weights: np.ndarray | None = None  # of sequences; None if all are 1
 
 
 @dataclass(frozen=True)
@@ -75,10 +72,26 @@ def _check_label(layout: Layout, given: str | None) -> None:
         raise ValueError("CoNLL-U is UTF-8; leave out --encoding")
 
 
-def guessed_format(path: str) -> str:
+def guessed_format(files: Sequence[str]) -> str:
+    """By their names, which must not disagree.
+
+    >>> guessed_format(["a.conllu", "b.conllu.gz"])
+    'conllu'
     """
-    >>> guessed_format("train.jsonl.gz"), guessed_format("train.crfsuite"), guessed_format("train")
-    ('jsonl', 'attributes', 'columns')
+    formats = [_format_of_name(path) for path in files]
+    for path, found in zip(files, formats, strict=True):
+        if found != formats[0]:
+            raise ValueError(
+                f"{name_of(path)} is read as {found}, by its name, but {name_of(files[0])} as "
+                f"{formats[0]}; give files of one format, or say which it is by --format"
+            )
+    return formats[0]
+
+
+def _format_of_name(path: str) -> str:
+    """
+    >>> [_format_of_name(name) for name in ("train.jsonl.gz", "train.crfsuite", "train")]
+    ['jsonl', 'attributes', 'columns']
     """
     known = re.search(r"\.(jsonl|crfsuite|conllu)(\.txt)?(\.gz)?$", path, re.IGNORECASE)
     if known is None:
@@ -89,13 +102,21 @@ def guessed_format(path: str) -> str:
 def looks_like_attributes(path: str, encoding: str) -> bool:
     """Whether a file that is not named so seems to be CRFsuite's, by its first lines.
 
-    Tabs separate, and most fields after the first are like ``w=the`` or ``length:3``.
+    Tabs separate, and half of the fields or more after the first are like ``w=the`` or
+    ``length:3``. Labels may be like that, too, but they stand beside words, which are more various;
+    an attribute file begins with labels, which are less.
     """
     if not os.path.isfile(path):
         return False  # what was read of a pipe could not be read again
-    lines = next(text_blocks(path, encoding)).lines()[:20]
-    fields = [field for line in lines for field in line.split("\t")[1:]]
-    return sum(bool(re.match(r"[^=:]+[=:].", field)) for field in fields) > len(fields) / 2
+    lines = next(text_blocks(path, encoding)).lines()[:200]
+    rows = [line.split("\t") for line in lines if line.strip()]
+    fields = [field for row in rows for field in row[1:]]
+    alike = sum(bool(re.match(r"[^=:]+[=:].", field)) for field in fields)
+    if not alike or alike < len(fields) / 2:
+        return False
+    first = {row[0] for row in rows}
+    places = range(1, max(map(len, rows)))
+    return any(len({row[k] for row in rows if len(row) > k}) > len(first) for k in places)
 
 
 def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
@@ -133,41 +154,77 @@ def wants_columns(model: ChainModel) -> bool:
     return isinstance(model.encoder, TemplateEncoder)
 
 
-def read_labelled(path: str, layout: Layout, as_columns: bool | None) -> tuple[Labelled, Layout]:
-    """A whole file, and its layout with what was not known before: the number of columns.
+def read_labelled(
+    files: Sequence[str], layout: Layout, as_columns: bool | None
+) -> tuple[Labelled, Layout]:
+    """Whole files, as if they were one, and their layout with what was not known before: the number
+    of columns.
 
     ``as_columns`` is what the encoder wants; None leaves it to the data.
     """
+    parts, layouts = [], []
+    for path in files:
+        part, own = _read_file(path, layout, as_columns)
+        parts.append(part)
+        layouts.append(own)
+        _check_alike(parts[0].text, part.text, files[0], path)
+    return joined(parts), layouts[0]
+
+
+def _check_alike(first: Columns | Attributes, other: Columns | Attributes, *paths: str) -> None:
+    """What is trained on together has the same columns, or none."""
+    one, two = map(name_of, paths)
+    if isinstance(first, Columns) and isinstance(other, Columns):
+        given, wanted = len(other.columns), len(first.columns)
+        if given != wanted:
+            raise ValueError(
+                f"{two}: there are {given + 1} columns, but {one} has {wanted + 1}; files that are "
+                "read together need the same columns"
+            )
+    elif isinstance(first, Columns) != isinstance(other, Columns):
+        kinds = ["words" if isinstance(text, Columns) else "features" for text in (other, first)]
+        raise ValueError(
+            f"{two}: the tokens are {kinds[0]}, but those of {one} are {kinds[1]}; files that are "
+            "read together need tokens of one kind"
+        )
+
+
+def _read_file(path: str, layout: Layout, as_columns: bool | None) -> tuple[Labelled, Layout]:
     if layout.format == "jsonl":
-        return Labelled(*read_json(path, layout.encoding, as_columns)), layout
+        return read_json(path, layout.encoding, as_columns), layout
     if layout.format == "attributes":
         check_kind(as_columns, False, "attribute files")
         data = read_attributes(path, encoding=layout.encoding)
         assert data.labels is not None
         weights = None if all_ones(data.weights) else data.weights
-        return Labelled(data.attributes, data.labels, weights), layout
+        return Labelled(data.attributes, data.labels, weights, _places(path, data.lines)), layout
     check_kind(as_columns, True, "columns")
     if layout.format == "conllu":
         assert layout.label is not None
-        return Labelled(*read_conllu(path, layout.label)), layout
-    columns = read_columns(
+        bank = read_conllu(path, layout.label)
+        return Labelled(bank.words, bank.labels, None, _places(path, bank.lines)), layout
+    columns, lines = read_columns_and_lines(
         path, encoding=layout.encoding, separator=layout.separator, comment=layout.comment
     )
     text, labels, layout = _split(columns, layout, path)
-    return Labelled(text, labels), layout
+    return Labelled(text, labels, None, _places(path, lines)), layout
+
+
+def _places(path: str, lines: np.ndarray) -> Places:
+    return Places([name_of(path)], np.array([len(lines)]), lines)
 
 
 # What may be wrong where labels are not what they should be.
 LABEL_OPTIONS = {"columns": "--label-column", "conllu": "--label"}
 
 
-def check_known(labels: Column, classes: list[str], path: str, layout: Layout) -> None:
+def check_known(labels: Column, classes: list[str], files: Sequence[str], layout: Layout) -> None:
     """Text of whose labels the model knows none was not read as it was meant."""
     if set(labels.values).isdisjoint(classes):
         option = LABEL_OPTIONS.get(layout.format, "--format")
         raise ValueError(
-            f"none of the labels in {name_of(path)} (such as {labels.values[0]!r}) is known to the "
-            f"model ({few(classes)}); see {option}"
+            f"none of the labels in {name_of_all(files)} (such as {labels.values[0]!r}) is known "
+            f"to the model ({few(classes)}); see {option}"
         )
 
 
@@ -177,21 +234,17 @@ def numbers_of(labels: Column, classes: list[str]) -> np.ndarray:
     return np.array([number.get(value, -1) for value in labels.values], np.int32)[labels.codes]
 
 
-def check_width(text: Columns | Attributes, encoder: Any, path: str) -> None:
+def check_width(text: Columns | Attributes, encoder: Any, name: str) -> None:
     """The encoder would say so, too, but knows no file, and of a template to be chosen."""
     if not isinstance(encoder, TemplateEncoder) or not isinstance(text, Columns):
         return
     needed, given = encoder.template.n_columns, len(text.columns)
     if len(text.lengths) and given < needed:
         raise ValueError(
-            f"{name_of(path)}: there {'is' if given == 1 else 'are'} {given} "
+            f"{name}: there {'is' if given == 1 else 'are'} {given} "
             f"column{'s' * (given != 1)} (labels not counted), but the model's template needs "
             f"{needed}"
         )
-
-
-def name_of(source: str) -> str:
-    return "standard input" if source == "-" else source
 
 
 def check_kind(wanted: bool | None, given: bool, what: str) -> None:

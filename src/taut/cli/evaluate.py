@@ -9,7 +9,6 @@ from taut.chain.model import Stacked
 from taut.chain.scoring import write_spans
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
-    Labelled,
     check_known,
     check_width,
     layout_of,
@@ -17,8 +16,10 @@ from taut.cli.data import (
     read_labelled,
     wants_columns,
 )
+from taut.cli.labelled import Labelled
 from taut.cli.pictures import check_picture, save_picture
 from taut.cli.probabilities import decoded_by, likelihood
+from taut.cli.text_files import listed, name_of_all
 from taut.metrics import SpanReport, span_report_from_codes
 from taut.metrics._inputs import join_columns
 from taut.metrics.tokens import share_of_sequences, share_of_tokens
@@ -26,26 +27,28 @@ from taut.text.columns import Column
 
 
 def run(options: Namespace) -> int:
+    files = listed(options.files)
     check_picture(options.plot)
     model, header = load_chain(options.model)
     model = decoded_by(model, options.decoding, options.model)
     layout = layout_of(model, header).changed(options)
     announce_compilation()
-    data, _ = read_labelled(options.file, layout, wants_columns(model))
+    data, _ = read_labelled(files, layout, wants_columns(model))
     names = list(map(str, model.labels.classes.tolist()))
-    check_known(data.labels, names, options.file, layout)
-    check_width(data.text, model.encoder, options.file)
+    check_known(data.labels, names, files, layout)
+    check_width(data.text, model.encoder, name_of_all(files))
     rows = model.encoder.transform(data.text)  # type: ignore[union-attr, arg-type]
     text = Stacked(rows, data.text.lengths)
     predicted = Column(model.decode(text, n_threads=options.threads), names)
-    report = _report(data, predicted, options.strict)
+    with data.located():
+        report = _report(data, predicted, options.strict)
     likely = None
     if model.temperature > 0.0:
         likely = likelihood(model, text, numbers_of(data.labels, names), options.threads)
     if options.plot is not None:
         _plot(data.labels, predicted, options.plot)
     if options.json:
-        about = {"model": options.model, "file": options.file}
+        about = {"model": options.model, "files": files}
         more = {} if likely is None else likely.as_dict()
         print(json.dumps({**about, **_as_dict(report), **more}))
         return 0

@@ -13,10 +13,13 @@ from taut.chain.file import unpack_chain
 from taut.chain.model import ChainModel
 from taut.cli import printable
 from taut.cli.results import certificate, file_size, history
+from taut.cli.weights_file import write_weights
+from taut.files.atomic import check_writable
 from taut.files.model_file import ModelFile, read_model
 from taut.spelling import in_command
 from taut.text.extract import TemplateEncoder
 
+STDOUT = "-"
 MOST_PROBABLE = {"viterbi": "labellings", "posterior": "labels one by one"}
 
 
@@ -29,11 +32,19 @@ class Weighted(NamedTuple):
 
 
 def run(options: Namespace) -> int:
+    if options.weights not in (None, STDOUT):
+        check_writable(options.weights)
+        if os.path.exists(options.weights) and os.path.samefile(options.weights, options.model):
+            raise ValueError(f"{options.weights!r} is the model; write its weights to another file")
     file = read_model(options.model)
     model = unpack_chain(file, options.model)
     names = list(map(str, model.labels.classes.tolist()))
     if options.label is not None and options.label not in names:
         raise ValueError(f"--label {options.label} is not one of the labels {', '.join(names)}")
+    if options.weights is not None:
+        write_weights(model, options.weights, options.label)
+        if options.weights == STDOUT:
+            return 0
     facts = _facts(model, file, options)
     if options.json:
         print(json.dumps(facts))
@@ -73,8 +84,10 @@ def _template(model: ChainModel) -> str | None:
     return model.encoder.template.text if isinstance(model.encoder, TemplateEncoder) else None
 
 
-def strongest_features(model: ChainModel, top: int, label: str | None = None) -> list[Weighted]:
-    """Most positive first, most negative last: up to ``top`` of each."""
+def strongest_features(
+    model: ChainModel, top: int | None, label: str | None = None
+) -> list[Weighted]:
+    """Most positive first, most negative last: up to ``top`` of each, or (None) all."""
     matrix = sparse.coo_array(model.node_weights())
     attribute, number = matrix.coords
     weights = matrix.data
@@ -99,7 +112,7 @@ def _names(model: ChainModel, attributes: np.ndarray) -> dict[int, str]:
     return dict(zip(wanted.tolist(), encoder.names(), strict=True))
 
 
-def strongest_steps(model: ChainModel, top: int) -> list[Weighted]:
+def strongest_steps(model: ChainModel, top: int | None) -> list[Weighted]:
     """Between labels; none if steps have features of their own."""
     if model.has_step_features:
         return []
@@ -111,8 +124,9 @@ def strongest_steps(model: ChainModel, top: int) -> list[Weighted]:
     ]
 
 
-def _extremes(weights: np.ndarray, top: int) -> list[int]:
+def _extremes(weights: np.ndarray, top: int | None) -> list[int]:
     """Where the largest positive and the smallest negative ones are, falling."""
+    top = len(weights) if top is None else top
     order = np.argsort(-weights, kind="stable")
     positive = [int(i) for i in order[:top] if weights[i] > 0]
     negative = [int(i) for i in order[max(len(order) - top, 0) :] if weights[i] < 0]

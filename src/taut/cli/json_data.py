@@ -2,10 +2,11 @@
 distinct strings."""
 
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
+from taut.cli.labelled import AttributesBuilder, Labelled, Places
+from taut.cli.text_files import name_of
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns, ColumnsBuilder
 from taut.text.dicts import attributes_of
@@ -13,22 +14,21 @@ from taut.text.numbering import Numbering
 from taut.text.reading import JsonBlock, json_blocks
 
 
-def read_json(
-    path: str, encoding: str, as_columns: bool | None
-) -> tuple[Columns | Attributes, Column, np.ndarray | None]:
-    """Text, labels, and weights of sequences if there are any.
+def read_json(path: str, encoding: str, as_columns: bool | None) -> Labelled:
+    """A whole file.
 
     Left to the data (None), a string alone is a word in a column, and a list of strings are
     attributes.
     """
-    labels, codes, weights = Numbering(), [], [np.zeros(0)]
-    text: ColumnsBuilder | _AttributesBuilder | None = None
+    labels, codes, weights, lines = Numbering(), [], [np.zeros(0)], []
+    text: ColumnsBuilder | AttributesBuilder | None = None
     for block in json_blocks(path, encoding=encoding):
         codes.append(labels.number(chain.from_iterable(_labels(block))))
         weights.append(np.array(block.weights))
+        lines.append(np.repeat(block.line_numbers, list(map(len, block.tokens))))
         if as_columns is None:
             as_columns = block.kind == "strings"
-        text = text or (ColumnsBuilder() if as_columns else _AttributesBuilder())
+        text = text or (ColumnsBuilder() if as_columns else AttributesBuilder())
         if isinstance(text, ColumnsBuilder):
             _check_rows(block, len(text.numbering))
             text.add(block.tokens)
@@ -37,7 +37,8 @@ def read_json(
     assert text is not None  # the reader refuses a file without sequences
     given = np.concatenate(weights)
     column = Column(np.concatenate(codes), labels.values)
-    return text.build(), column, None if all_ones(given) else given
+    places = Places([name_of(path)], np.array([len(column.codes)]), np.concatenate(lines))
+    return Labelled(text.build(), column, None if all_ones(given) else given, places)
 
 
 def json_text(block: JsonBlock, as_columns: bool) -> Columns | Attributes:
@@ -87,26 +88,3 @@ def _attributes(block: JsonBlock) -> Attributes:
             except (TypeError, ValueError) as error:
                 raise block.error(i, str(error).replace("tokens[0]", "tokens", 1)) from None
         raise
-
-
-class _AttributesBuilder:
-    """Joins blocks whose names are numbered apart."""
-
-    def __init__(self) -> None:
-        self.names = Numbering()
-        self.parts: list[dict[str, Any]] = []
-
-    def add(self, part: Attributes) -> None:
-        self.parts.append(
-            {
-                "lengths": part.lengths,
-                "indptr": np.diff(part.indptr),
-                "codes": self.names.number(part.names)[part.codes],
-                "data": part.data,
-            }
-        )
-
-    def build(self) -> Attributes:
-        whole = {name: np.concatenate([p[name] for p in self.parts]) for name in self.parts[0]}
-        whole["indptr"] = np.concatenate([[0], np.cumsum(whole["indptr"])])
-        return Attributes(**whole, names=self.names.values)

@@ -1,18 +1,14 @@
 """The command line as a whole: its commands, their help, and what does not go together."""
 
 import argparse
+import difflib
 from collections.abc import Sequence
+from typing import NoReturn
 
 from taut import __version__, defaults
 from taut.cli import examples
-from taut.cli.options import (
-    SolverNames,
-    add_eval,
-    add_inspect,
-    add_tag,
-    add_train,
-    add_warmup,
-)
+from taut.cli.options import add_eval, add_inspect, add_tag, add_warmup
+from taut.cli.train_options import SolverNames, add_train
 
 # The modules that run them, imported when they are.
 COMMANDS = {
@@ -24,8 +20,25 @@ COMMANDS = {
 }
 
 
-def new_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class Parser(argparse.ArgumentParser):
+    """Says where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(f"{message}; see {self.prog} --help")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Words that are neither options nor belong to one."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        given = unknown[0].partition("=")[0]
+        longer = [name for name in options if given.startswith("--") and name.startswith(given)]
+        meant = longer[:1] or difflib.get_close_matches(given, options, 1, 0.75)
+        hint = f" (is {meant[0]} meant?)" if meant else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+
+def new_parser() -> tuple[Parser, dict[str, Parser]]:
+    """That of the command line, and that of each command."""
+    parser = Parser(
         prog="taut",
         description="Sequence labelling: text in, tags out, with a certificate.",
         epilog=examples.OVERVIEW,
@@ -34,9 +47,10 @@ def new_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"taut {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parsers: dict[str, Parser] = {}
 
-    def command(name: str, what: str, more: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
+    def command(name: str, what: str, more: str) -> Parser:
+        parsers[name] = commands.add_parser(
             name,
             help=what,
             description=f"{what[0].upper()}{what[1:]}.",
@@ -44,23 +58,36 @@ def new_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,  # a script must not break when another option comes
         )
+        return parsers[name]
 
     add_train(command("train", "train a model on labelled text", examples.TRAIN))
     add_tag(command("tag", "label text by a model, as a stream", examples.TAG))
     add_eval(command("eval", "compare a model's labels with the true ones", examples.EVAL))
     add_inspect(command("inspect", "say what is in a model file", examples.INSPECT))
     add_warmup(command("warmup", "compile ahead", examples.WARMUP))
-    return parser
+    return parser, parsers
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; wrong usage is said on standard error and leaves by SystemExit."""
-    parser = new_parser()
-    options = parser.parse_args(arguments)
+    parser, commands = new_parser()
+    options, others = parser.parse_known_args(arguments)
+    command = commands[options.command]
+    unknown = [word for word in others if word.startswith("-") and word != "-"]
+    if others and (unknown or "files" not in options):
+        command.refuse(others)
+    if others:  # files may come before options and after them
+        options.files = [*options.files, *others]
+    contradiction = ""
     if options.command == "train":
-        contradiction = _wrong_for_the_model(options) or _contradiction(options)
-        if contradiction:
-            parser.error(contradiction)
+        contradiction = (
+            _wrong_for_the_model(options) or _wrong_with_cv(options) or _contradiction(options)
+        )
+    elif options.command == "inspect" and options.json and options.weights == "-":
+        contradiction = "--weights - and --json both print; name a file for the weights"
+    if contradiction:
+        command.error(contradiction)
+    if options.command == "train":
         _set_defaults(options)
     return options
 
@@ -114,6 +141,24 @@ def _wrong_solver(train: argparse.Namespace) -> str:
     return ""
 
 
+def _wrong_with_cv(train: argparse.Namespace) -> str:
+    """Options that are for one run, given for many; or no place for the one run's model."""
+    if train.cv is None:
+        return "" if train.output else "the following arguments are required: -o/--output"
+    if train.C == "best":
+        return "--cv scores one C; find it by --C best --dev FILE first"
+    for name, why in (
+        ("dev", "holds out parts of the text itself"),
+        ("checkpoint", "is many runs, and a checkpoint the state of one"),
+        ("resume", "is many runs, and a checkpoint the state of one"),
+        ("plot", "is many runs, and the picture is of one"),
+        ("quiet", "has a result to print"),
+    ):
+        if getattr(train, name):
+            return f"--cv {why}; leave out --{name}"
+    return ""
+
+
 def _contradiction(train: argparse.Namespace) -> str:
     """What is wrong with options that do not go together, if they do not."""
     if train.effort != "default":
@@ -142,6 +187,6 @@ def _contradiction(train: argparse.Namespace) -> str:
         return "--template is for columns; attribute files hold attributes already"
     if train.quiet and train.json:
         return "--quiet prints nothing, --json prints the result; give one of them"
-    if train.file == train.dev == "-":
+    if "-" in train.files and "-" in (train.dev or []):
         return "training and held-out text cannot both come from standard input"
     return ""

@@ -8,19 +8,69 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taut import __version__
+from taut.cli.text_files import name_of_all
 from taut.solvers.solution import UNFINISHED, Solution, describe
 from taut.spelling import in_command
 
 
+class Size(NamedTuple):
+    """Of the text that was learned from."""
+
+    sequences: int
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.sequences} sentences, {self.tokens} tokens"
+
+
+class Fold(NamedTuple):
+    """One part, and the model of the others."""
+
+    score: float
+    sentences: int
+    tokens: int
+    passes: float
+    relative_gap: float
+    status: str
+
+
+class CrossValidation(NamedTuple):
+    metric: str
+    folds: list[Fold]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean([fold.score for fold in self.folds]))
+
+    @property
+    def standard_deviation(self) -> float:
+        return float(np.std([fold.score for fold in self.folds], ddof=1))
+
+    def __str__(self) -> str:
+        scores = [fold.score for fold in self.folds]
+        return (
+            f"{self.metric} {self.mean:.4f}, standard deviation {self.standard_deviation:.4f} over "
+            f"{len(scores)} folds (from {min(scores):.4f} to {max(scores):.4f})"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric,
+            "mean": self.mean,
+            "standard_deviation": self.standard_deviation,
+            "folds": [fold._asdict() for fold in self.folds],
+        }
+
+
 class Result(NamedTuple):
     solution: Solution
-    n_sequences: int
-    n_tokens: int
+    size: Size
     n_attributes: int
     labels: list[str]
     metric: str | None  # of the score on held-out text, if there is any
     score: float
-    trained: Solution  # the last run of training; not the solution if that is the path's
+    trained: Solution  # the run of training; not the solution if that is the path's
+    cv: CrossValidation | None = None
 
     @property
     def passes(self) -> float | None:
@@ -36,13 +86,15 @@ class Result(NamedTuple):
 
 
 def as_text(result: Result, options: Namespace) -> str:
-    lines = [
-        f"trained on {result.n_sequences} sentences, {result.n_tokens} tokens: "
-        f"{result.n_attributes} attributes, {len(result.labels)} labels",
+    lines = [] if result.cv is None else [str(result.cv)]
+    lines += [
+        f"trained on {result.size}: {result.n_attributes} attributes, {len(result.labels)} labels",
         result.solution.text(in_command),
     ]
     if result.metric is not None:
-        lines.append(f"{options.dev}: {result.metric} {result.score:.4f}{result.where}")
+        lines.append(
+            f"{name_of_all(options.dev)}: {result.metric} {result.score:.4f}{result.where}"
+        )
     lines.append(f"model: {options.output} ({file_size(options.output)})")
     return "\n".join(lines)
 
@@ -51,7 +103,7 @@ def as_json(result: Result, options: Namespace) -> str:
     held_out = None
     if result.metric is not None:
         held_out = {
-            "file": options.dev,
+            "files": options.dev,
             "metric": result.metric,
             "score": result.score,
             "pass": result.passes,
@@ -61,14 +113,27 @@ def as_json(result: Result, options: Namespace) -> str:
             "taut": __version__,
             "model": options.output,
             "model_bytes": os.path.getsize(options.output),
-            "file": options.file,
-            "sentences": result.n_sequences,
-            "tokens": result.n_tokens,
+            "files": options.files,
+            "sentences": result.size.sequences,
+            "tokens": result.size.tokens,
             "attributes": result.n_attributes,
             "labels": result.labels,
             "dev": held_out,
+            "cv": None if result.cv is None else result.cv.as_dict(),
             "certificate": certificate(result.solution),
             "history": history(result.trained),
+        }
+    )
+
+
+def cv_as_json(cv: CrossValidation, size: Size, options: Namespace) -> str:
+    return json.dumps(
+        {
+            "taut": __version__,
+            "files": options.files,
+            "sentences": size.sequences,
+            "tokens": size.tokens,
+            "cv": cv.as_dict(),
         }
     )
 

@@ -1,14 +1,15 @@
 """Text to be labelled, as it comes in, and the lines that answer it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from taut.cli.data import Layout, check_kind, name_of
+from taut.cli.data import Layout, check_kind
 from taut.cli.json_data import json_text
+from taut.cli.text_files import name_of
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.reading import (
@@ -21,10 +22,13 @@ from taut.text.reading import (
     column_blocks,
     conllu_blocks,
     json_blocks,
+    with_comments,
     with_labels,
 )
 from taut.text.reading.attribute_files import WITHOUT_TABS, is_without_tabs
 from taut.text.reading.source import FormatError
+
+NO_LABELLING = "_"
 
 
 class Ranked(NamedTuple):
@@ -39,7 +43,8 @@ class Found(NamedTuple):
 
     labels: list[str]
     probabilities: list[float] | None = None  # of these labels
-    nbest: list[list[Ranked]] | None = None  # of every sequence
+    nbest: list[list[Ranked]] | None = None  # of every sequence; fewer where no more are possible
+    n_wanted: int = 0  # labellings of each sequence
 
 
 class Piece(NamedTuple):
@@ -115,10 +120,31 @@ def _check_column(text: Columns, number: int, source: str, option: str) -> None:
 
 
 def _columns_answer(block: ColumnBlock, separator: str | None, found: Found) -> list[str]:
-    lines = append_column(block.lines, block.token_lines, found.labels, separator)
-    if found.probabilities is None:
-        return lines
-    return append_column(lines, block.token_lines, _rounded(found.probabilities), separator)
+    """The label, its probability, and two columns for each of the most probable labellings."""
+    lines: Sequence[str] = block.lines
+    for column in (found.labels, *_more_columns(found)):
+        lines = append_column(lines, block.token_lines, column, separator)
+    return list(lines)
+
+
+def _more_columns(found: Found) -> list[list[str]]:
+    """What stands after the labels, of all tokens.
+
+    A labelling's probability stands beside each of its labels; where a sequence has fewer
+    labellings than were asked for, there is NO_LABELLING with probability 0.
+    """
+    columns = [] if found.probabilities is None else [_rounded(found.probabilities)]
+    for rank in range(found.n_wanted):
+        labels: list[str] = []
+        probabilities: list[str] = []
+        for labellings in found.nbest or []:
+            length = len(labellings[0].labels)
+            none = Ranked([NO_LABELLING] * length, 0.0)
+            ranked = labellings[rank] if rank < len(labellings) else none
+            labels += ranked.labels
+            probabilities += _rounded([ranked.probability]) * length
+        columns += [labels, probabilities]
+    return columns
 
 
 def _rounded(probabilities: list[float]) -> list[str]:
@@ -148,7 +174,17 @@ def _conllu_pieces(source: str, layout: Layout) -> Iterator[Piece]:
 
 def _conllu_answer(block: ConlluBlock, label: str, found: Found) -> list[str]:
     rounded = None if found.probabilities is None else _rounded(found.probabilities)
-    return with_labels(block.lines, block.word_lines, label, found.labels, rounded)
+    lines = with_labels(block.lines, block.word_lines, label, found.labels, rounded)
+    if found.nbest is None:
+        return lines
+    comments = [
+        [
+            "\t".join([f"# nbest {rank} = {ranked.probability:.4g}", *ranked.labels])
+            for rank, ranked in enumerate(labellings, 1)
+        ]
+        for labellings in found.nbest
+    ]
+    return with_comments(lines, block.word_lines, block.words.lengths, comments)
 
 
 # --- attributes -----------------------------------------------------------------------------------
@@ -165,11 +201,9 @@ def _attribute_pieces(source: str, layout: Layout, labelled: bool) -> Iterator[P
 
 
 def _attributes_answer(block: AttributeBlock, found: Found) -> list[str]:
-    """Only labels, or labels and probabilities; an empty line after each sequence."""
-    rows = found.labels
-    if found.probabilities is not None:
-        pairs = zip(rows, _rounded(found.probabilities), strict=True)
-        rows = [f"{label}\t{probability}" for label, probability in pairs]
+    """Labels, and what else was asked for; an empty line after each sequence."""
+    columns = [found.labels, *_more_columns(found)]
+    rows = ["\t".join(row) for row in zip(*columns, strict=True)]
     lines, at = [], 0
     for length in block.data.attributes.lengths.tolist():
         lines += [*rows[at : at + length], ""]

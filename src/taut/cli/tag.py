@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -13,9 +13,10 @@ from taut.chain.chain_posterior import n_best_labellings, node_marginals
 from taut.chain.file import load_chain
 from taut.chain.model import ChainModel, Stacked
 from taut.cli.compilation import announce_compilation
-from taut.cli.data import Layout, check_width, layout_of, name_of, wants_columns
+from taut.cli.data import Layout, check_width, layout_of, wants_columns
 from taut.cli.probabilities import check_probabilities, decoded_by
 from taut.cli.stream import Found, Piece, Ranked, check_target, pieces
+from taut.cli.text_files import listed, name_of
 from taut.files.atomic import atomic_write, check_writable
 from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
@@ -25,6 +26,7 @@ FREE = "_"  # in a column of forced labels: any label will do
 
 
 def run(options: Namespace) -> int:
+    files = listed(options.files)
     if options.output is not None and not _is_device(options.output):
         check_writable(options.output)
         _check_different(options.output, options.model)
@@ -33,48 +35,51 @@ def run(options: Namespace) -> int:
     layout = trained_on.changed(options)
     check_target(layout, trained_on.label)
     model = decoded_by(model, options.decoding, options.model)
-    _check_answer(model, layout, options)
+    if options.probabilities:
+        check_probabilities(model, "--probabilities", options.model)
+    if options.nbest is not None:
+        check_probabilities(model, f"--nbest {options.nbest}", options.model)
     announce_compilation()
-    stream = pieces(
-        options.file,
-        layout,
-        wants_columns(model),
-        labelled=not options.unlabelled,
-        forced_column=options.forced_column,
-    )
-    tagger = Tagger(model, options)
     with _output(options.output) as write:
-        for piece in stream:
-            lines = piece.answer(tagger.find(piece))
+        for lines in _answers(files, model, layout, options):
             write("".join(f"{line}\n" for line in lines).encode(layout.encoding))
     return 0
 
 
-def _check_answer(model: ChainModel, layout: Layout, options: Namespace) -> None:
-    if options.probabilities:
-        check_probabilities(model, "--probabilities", options.model)
-    if options.nbest is None:
-        return
-    check_probabilities(model, f"--nbest {options.nbest}", options.model)
-    if layout.format != "jsonl":
-        raise ValueError(
-            f"--nbest is for JSON lines, but the format is {layout.format}; give the text as JSON "
-            "lines, with --format jsonl"
+def _answers(
+    files: Sequence[str], model: ChainModel, layout: Layout, options: Namespace
+) -> Iterator[list[str]]:
+    """The lines to write, file after file, as they come."""
+    is_open = False  # whether a sentence was written whose blank line is missing
+    for file in files:
+        tagger = Tagger(model, file, options)
+        stream = pieces(
+            file,
+            layout,
+            wants_columns(model),
+            labelled=not options.unlabelled,
+            forced_column=options.forced_column,
         )
+        for piece in stream:
+            # The last sentence of one file and the first of the next are not one.
+            ends = [""] if is_open and not tagger.done and layout.format != "jsonl" else []
+            lines = [*ends, *piece.answer(tagger.find(piece))]
+            is_open = bool(lines and lines[-1].strip())
+            yield lines
 
 
 class Tagger:
-    """Labels piece after piece, and knows how many sequences there were before."""
+    """Labels a file piece by piece, and knows how many sequences there were before."""
 
-    def __init__(self, model: ChainModel, options: Namespace):
-        self.model, self.source, self.options = model, name_of(options.file), options
+    def __init__(self, model: ChainModel, file: str, options: Namespace):
+        self.model, self.source, self.options = model, name_of(file), options
         self.names = list(map(str, model.labels.classes.tolist()))
         self.done = 0
 
     def find(self, piece: Piece) -> Found:
         encoder, lengths = self.model.encoder, piece.text.lengths
         if not len(lengths):
-            return Found([], [], [])
+            return Found([])
         check_width(piece.text, encoder, self.source)
         rows = encoder.transform(piece.text)  # type: ignore[union-attr, arg-type]
         try:
@@ -97,7 +102,7 @@ class Tagger:
                 [Ranked(self._named(y), p) for y, p in zip(labels, ps.tolist(), strict=True)]
                 for labels, ps in n_best_labellings(self.model, text, count, forced)
             ]
-        return Found(self._named(numbers), probabilities, nbest)
+        return Found(self._named(numbers), probabilities, nbest, count or 0)
 
     def _named(self, numbers: np.ndarray) -> list[str]:
         return [self.names[number] for number in numbers.tolist()]

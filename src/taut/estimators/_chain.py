@@ -1,7 +1,7 @@
 """What ChainSVM and ChainCRF share: sequences to problems and back."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from taut.chain.encoding import forced_numbers, is_empty, read_like
+from taut.chain.encoding import forced_numbers, is_empty, read_like, sequences_of
 from taut.chain.file import load_chain, save_chain
 from taut.chain.kept_options import options_to_load, options_to_save
 from taut.chain.model import ChainModel, Stacked
@@ -48,7 +48,8 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         ``X`` is a list of arrays or CSR matrices with a row per position, a
         :class:`taut.Sequences`, or a list of pairs (node features, step features) with a row of
         step features between neighbours. Or it is text: a list of sequences of dicts or of lists of
-        strings, or, with a ``template``, of rows of strings such as (word, part of speech).
+        strings, or, with a ``template``, of rows of strings such as (word, part of speech). A
+        generator of these will do, and saves memory: text is numbered as it comes.
 
         With held-out ``X_val, y_val`` every certificate comes with a score there; the weights with
         the best one are kept, and training stops when ``patience`` certificates brought no better.
@@ -166,6 +167,8 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
     ) -> list:
         """An answer for each sequence, given their rows and forced labels; ``nothing`` if empty."""
         check_is_fitted(self)
+        X = sequences_of(X)
+        X = list(X) if isinstance(X, Iterator) else X  # some may be empty
         if type(X) not in (list, tuple):
             return self._answers(X, forced, answer)
         # Documents may be empty, and so may what is in them.

@@ -15,7 +15,7 @@ from taut.structures.features import node_features
 from taut.structures.features_build import observed_features
 from taut.structures.pairwise import Pairwise
 from taut.structures.pairwise_build import empty_problem, label_numbers, pairwise_problem
-from taut.structures.steps import Steps, seen_steps
+from taut.structures.sparse_steps import Steps, seen_steps
 
 
 def chain_problem(

@@ -44,6 +44,11 @@ class InvalidTruth(ValueError):
         return InvalidTruth(*where, self.rule, self.label, self.other, names)
 
     def __str__(self) -> str:
+        return f"sequence {self.example}, position {self.position}: {self.problem}"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the place."""
         label, other = _named(self.label, self.names), _named(self.other, self.names)
         what = {
             "first": f"{label} may not come first",
@@ -51,10 +56,7 @@ class InvalidTruth(ValueError):
             "step": f"{label} may not follow {other}",
             "forced": f"{label} is the true label, but {other} is forced",
         }[self.rule]
-        return (
-            f"sequence {self.example}, position {self.position}: {what}; correct the labels, or "
-            "train without the constraints"
-        )
+        return f"{what}; correct the labels, or train without the constraints"
 
 
 class ImpossibleConstraint(ValueError):

@@ -21,7 +21,7 @@ from taut.structures.constraints import (
 )
 from taut.structures.features import Features
 from taut.structures.features_build import check_like, joined
-from taut.structures.steps import Steps
+from taut.structures.sparse_steps import Steps
 
 
 @by_reference

@@ -8,7 +8,7 @@ from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
 from taut.structures.sparse_chain import SparseChain
-from taut.structures.steps import Steps, no_steps
+from taut.structures.sparse_steps import Steps, no_steps
 
 
 def _check_nodes(

@@ -1,8 +1,8 @@
 """Chains with many labels, or with step attributes: steps and dual hold only what is there.
 
 The model is that of :mod:`taut.structures.pairwise` with constant steps, but only some pairs of
-labels have a weight (see :mod:`taut.structures.steps`); every other step scores zero. With the
-attributes a of the step that leads to node t, and their values x_ta,
+labels have a weight (see :mod:`taut.structures.sparse_steps`); every other step scores zero. With
+the attributes a of the step that leads to node t, and their values x_ta,
 
     score(y) = [nodes as there] + sum_t (w_step[s] + sum_a x_ta w_a[s]),   s the pair (y_t-1, y_t)
 

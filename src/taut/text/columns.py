@@ -71,7 +71,7 @@ class ColumnsBuilder:
             rows = list(zip(rows, strict=True))
         width = len(self.numbering) or (_width(rows[0]) if rows else 0)
         if str in map(type, sentences) or not _all_rows(rows, width):
-            raise _wrong_token(sentences, width, name)
+            raise _wrong_token(sentences, width, name, sum(map(len, self.lengths)))
         self.add_flat(list(map(len, sentences)), list(chain.from_iterable(rows)), width)
 
     def add_flat(self, lengths: Iterable[int], fields: list[str], width: int) -> None:
@@ -107,8 +107,9 @@ def _all_rows(rows: list[Any], width: int) -> bool:
     )
 
 
-def _wrong_token(sentences: Sequence[Any], width: int, name: str) -> TypeError:
-    for i, sentence in enumerate(sentences):
+def _wrong_token(sentences: Sequence[Any], width: int, name: str, before: int) -> TypeError:
+    """``before`` is how many sentences there were already."""
+    for i, sentence in enumerate(sentences, before):
         if isinstance(sentence, str):
             return TypeError(f"{name}[{i}] is a string; a list of tokens is expected: split it")
     i, t = next(
@@ -117,7 +118,8 @@ def _wrong_token(sentences: Sequence[Any], width: int, name: str) -> TypeError:
         for t, row in enumerate(sentence)
         if not _all_rows([row], width)
     )
+    token = f"{name}[{before + i}][{t}]"
     return TypeError(
-        f"{name}[{i}][{t}] is {sentences[i][t]!r}; all tokens must be strings, or all rows of "
+        f"{token} is {sentences[i][t]!r}; all tokens must be strings, or all rows of "
         f"{max(width, 1)} strings (as many as the first)"
     )

@@ -39,6 +39,21 @@ import numpy as np
 OUTSIDE = "O"
 
 
+class MisfitLabel(ValueError):
+    """A label that does not belong to a scheme; ``name`` is what holds it, if that is known."""
+
+    def __init__(self, label: object, problem: str, name: str = ""):
+        super().__init__(label, problem, name)
+        self.label, self.problem, self.name = label, problem, name
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.problem}" if self.name else self.problem
+
+    def within(self, name: str) -> "MisfitLabel":
+        """The same error with the name of what holds the label."""
+        return MisfitLabel(self.label, self.problem, name)
+
+
 class Scheme(Enum):
     """
     >>> Scheme.parse("bio")
@@ -174,7 +189,7 @@ def parse_labels(labels: Sequence[str], scheme: Scheme | None) -> Tags:
             continue
         prefix, name = split_label(label) if isinstance(label, str) else (None, "")
         if prefix not in links:
-            raise ValueError(_misfit(label, labels, scheme))
+            raise MisfitLabel(label, _misfit(label, labels, scheme))
         left.append(links[prefix][0])
         right.append(links[prefix][1])
         type_.append(numbers.setdefault(name, len(numbers)))

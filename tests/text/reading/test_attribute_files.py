@@ -52,7 +52,7 @@ PIECES = st.lists(
 
 def tokens(data):
     """All sequences as lists of (label, [(name, value), ...]), and their weights."""
-    attributes, labels, weights = data
+    attributes, labels, weights = data.attributes, data.labels, data.weights
     result, t = [], 0
     for length in attributes.lengths.tolist():
         sequence = []
@@ -67,7 +67,9 @@ def tokens(data):
 
 
 def check_sound(data):
-    attributes, labels, weights = data
+    attributes, labels, weights, lines = data
+    assert len(lines) == attributes.lengths.sum()
+    assert (np.diff(lines) > 0).all()
     n_tokens = attributes.lengths.sum()
     assert attributes.lengths.dtype == attributes.indptr.dtype == np.int64
     assert attributes.codes.dtype == np.int32
@@ -240,7 +242,7 @@ def test_memory_is_bounded_by_the_numbers_even_if_all_fields_differ(tmp_path):
     path = tmp_path / "real.gz"
     text = "\n\n".join(lines)
     path.write_bytes(gzip.compress(text.encode(), 1))
-    encoded = 50_000 * (8 + 4)
+    encoded = 50_000 * (8 + 4) + 5_000 * 8  # values and numbers, and the line of each token
     del lines
     tracemalloc.start()
     with patch.object(source, "BLOCK_BYTES", 1 << 14):

@@ -19,6 +19,7 @@ TEXT = """# sent_id = 1
 1\tSim\tsim\tINTJ\tI\t_\t0\troot\t_\t_
 
 """
+WORDS = ["Vamos", "a", "o", "Porto", "Sim"]
 LABELS = {
     "upos": ["VERB", "ADP", "DET", "PROPN", "INTJ"],
     "xpos": ["V", "P", "D", "N", "I"],
@@ -31,10 +32,11 @@ LABELS = {
 
 @pytest.mark.parametrize("label", LABELS)
 def test_only_words_are_tokens(label):
-    words, column = read_conllu(io.StringIO(TEXT), label)
+    words, column, lines = read_conllu(io.StringIO(TEXT), label)
+    assert [TEXT.split("\n")[line - 1].split("\t")[1] for line in lines.tolist()] == WORDS
     assert words.lengths.tolist() == [4, 1]
     [forms] = words.columns
-    assert [forms.values[code] for code in forms.codes] == ["Vamos", "a", "o", "Porto", "Sim"]
+    assert [forms.values[code] for code in forms.codes] == WORDS
     assert [column.values[code] for code in column.codes] == LABELS[label]
 
 

@@ -92,8 +92,36 @@ def test_only_newlines_end_lines_and_blocks_do_not_matter(text, block_size, pack
         return
     if not expected.endswith("\n"):
         expected += "\n"
+    if "\r" in expected.replace("\r\n", "\n"):
+        return  # refused, see below
     file = io.BytesIO(gzip.compress(data) if packed else data)
     assert read(file, block_size=block_size) == expected.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [(b"a b\rc d\r", 1), (b"a b\nc\rd\n", 2), (b"a\r\r\n", 1), (b"a\r\nb\n\rc", 3)],
+)
+def test_lone_carriage_returns_are_refused(data, line, encoding):
+    for packed in (data, gzip.compress(data)):
+        with pytest.raises(
+            FormatError, match=f"line {line}: a carriage return without a line feed"
+        ):
+            read(io.BytesIO(packed), encoding, block_size=2)
+    assert read(io.BytesIO(b"one\r\ntwo\r"), encoding) == "one\ntwo\n"  # the end is a line's, too
+
+
+def test_a_large_file_of_an_old_mac_is_one_line_and_known_all_the_same(monkeypatch):
+    monkeypatch.setattr(source, "LONGEST_LINE", 64)
+    with pytest.raises(FormatError, match="line 1: a carriage return without a line feed"):
+        read(io.BytesIO(b"word\r" * 100), block_size=16)
+
+
+def test_standard_input_that_is_closed_is_no_file(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input is closed; give the path of a file"):
+        read("-")
 
 
 @given(st.lists(st.sampled_from(["a\n", "b\n", "\n", " \t\n", "\x0b\n"]), min_size=1), BLOCK_SIZES)

@@ -11,8 +11,16 @@ from taut.text.reading.column_files import (
     append_column,
     column_blocks,
     read_columns,
+    read_columns_and_lines,
 )
-from taut.text.reading.conllu import ConlluBlock, conllu_blocks, read_conllu, with_labels
+from taut.text.reading.conllu import (
+    ConlluBlock,
+    ConlluText,
+    conllu_blocks,
+    read_conllu,
+    with_comments,
+    with_labels,
+)
 from taut.text.reading.json_lines import JsonBlock, json_blocks
 from taut.text.reading.source import FormatError, Source
 
@@ -20,6 +28,7 @@ __all__ = [
     "AttributeBlock",
     "ColumnBlock",
     "ConlluBlock",
+    "ConlluText",
     "FormatError",
     "JsonBlock",
     "LabelledAttributes",
@@ -31,6 +40,8 @@ __all__ = [
     "json_blocks",
     "read_attributes",
     "read_columns",
+    "read_columns_and_lines",
     "read_conllu",
+    "with_comments",
     "with_labels",
 ]

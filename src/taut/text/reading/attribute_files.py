@@ -43,6 +43,7 @@ class LabelledAttributes(NamedTuple):
     attributes: Attributes
     labels: Column | None  # None if the file has none
     weights: np.ndarray  # (n_sequences,) float64
+    lines: np.ndarray  # (n_tokens,) int64: the line of each token in its file, from 1
 
 
 class AttributeBlock(NamedTuple):
@@ -136,6 +137,7 @@ class _Builder:
         self.data = [np.zeros(0)]
         self.label_codes = [np.zeros(0, np.int32)]
         self.weights = [np.zeros(0)]
+        self.lines = [np.zeros(0, np.int64)]
 
     def add(self, block: TextBlock) -> np.ndarray:
         """Take a block of whole sequences; which of its lines hold a token."""
@@ -150,6 +152,7 @@ class _Builder:
         is_token = np.fromiter(map(bool, rows), bool, len(rows))
         token_lines = np.flatnonzero(is_token)
         self.lengths.append(sequence_lengths(is_token, is_blank))
+        self.lines.append(block.line + token_lines)
         self.weights.append(_sequence_weights(block, is_token, is_blank, weights))
         if self.labels is not None:
             self._take_labels(block, rows, token_lines)
@@ -197,7 +200,8 @@ class _Builder:
         labels = None
         if self.labels is not None:
             labels = Column(np.concatenate(self.label_codes), self.labels.values)
-        return LabelledAttributes(attributes, labels, np.concatenate(self.weights))
+        weights, lines = np.concatenate(self.weights), np.concatenate(self.lines)
+        return LabelledAttributes(attributes, labels, weights, lines)
 
 
 def _declared_weight(block: TextBlock, index: int, declaration: str) -> float:

@@ -33,9 +33,10 @@ MARK = "#"
 MARK_HINT = f'if lines that begin with {MARK} are comments, say ‹comment="{MARK}"›'
 BLANKS_HINT = r"if fields contain blanks or are empty, give the separator, such as '\t'"
 
-# str.split without arguments cuts at these, too; here they are characters like any other.
+# str.split without arguments cuts at these, too; here they are characters like any other. (A
+# carriage return is none: blocks of text have no lone ones.)
 OTHER_SPACES = (
-    "\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 _FIELD = re.compile(rf"[^{BLANKS}\n]+")
@@ -91,16 +92,31 @@ def read_columns(
     >>> text.lengths.tolist(), text.columns[0].values
     ([2, 1], ['He', 'ran'])
     """
+    return read_columns_and_lines(source, encoding=encoding, separator=separator, comment=comment)[
+        0
+    ]
+
+
+def read_columns_and_lines(
+    source: Source,
+    *,
+    encoding: str = "utf-8",
+    separator: str | None = None,
+    comment: str | None = None,
+) -> tuple[Columns, np.ndarray]:
+    """The same, and the line of each token, counted from 1: errors found later can name it."""
     parser = _Parser(separator, comment)
     builder = ColumnsBuilder()
+    lines = []
     for block in paragraphs(text_blocks(source, encoding)):
         part = parser.parse(block)
         builder.add_flat(part.lengths, part.fields, parser.width)
+        lines.append(block.line + part.token_lines)
     if not parser.width:
         raise FormatError(
             block.path, 1, "no token in the whole file, only blank lines and comments"
         )
-    return builder.build()
+    return builder.build(), np.concatenate(lines)
 
 
 def column_blocks(

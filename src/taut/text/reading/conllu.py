@@ -34,6 +34,14 @@ _WORD = re.compile(r"\d+", re.ASCII)
 _MISC_KEY = re.compile(r"misc:([^|=\s]+)")
 
 
+class ConlluText(NamedTuple):
+    """A whole CoNLL-U file."""
+
+    words: Columns  # one column: forms
+    labels: Column
+    lines: np.ndarray  # (n_words,) int64: the line of each word, from 1
+
+
 class ConlluBlock(NamedTuple):
     """Whole sentences of a CoNLL-U file, and the lines they were read from."""
 
@@ -58,13 +66,13 @@ def checked_target(label: str) -> str:
     raise ValueError(f"label={label!r}; expected {', '.join(TARGETS)}, {JOINT} or misc:KEY")
 
 
-def read_conllu(source: Source, label: str) -> tuple[Columns, Column]:
+def read_conllu(source: Source, label: str) -> ConlluText:
     """The forms of all words, as a column, and what is to be learned of them.
 
     >>> import io
     >>> line = "1\\tHe\\the\\tPRON\\tPRP\\tCase=Nom\\t2\\tnsubj\\t_\\tNER=B-PER\\n"
     >>> for label in ("xpos", "upos+feats", "misc:NER"):
-    ...     read_conllu(io.StringIO(line), label)[1].values
+    ...     read_conllu(io.StringIO(line), label).labels.values
     ['PRP']
     ['PRON+Case=Nom']
     ['B-PER']
@@ -72,12 +80,15 @@ def read_conllu(source: Source, label: str) -> tuple[Columns, Column]:
     lengths, forms, labels = [], Numbering(), Numbering()
     codes: list[np.ndarray] = []
     numbers: list[np.ndarray] = []
-    path = "standard input"
+    lines: list[np.ndarray] = []
+    path, before = "standard input", 1
     for block in conllu_blocks(source, label):
         lengths.append(block.words.lengths)
         column = block.words.columns[0]
         codes.append(forms.number(column.values)[column.codes])
         numbers.append(labels.number(block.labels))
+        lines.append(before + block.word_lines)
+        before += len(block.lines)
         path = source if isinstance(source, str) and source != "-" else path
     if not any(map(len, codes)):
         raise FormatError(path, 1, "no word in the whole file, only blank lines and comments")
@@ -85,7 +96,8 @@ def read_conllu(source: Source, label: str) -> tuple[Columns, Column]:
         key = label.removeprefix("misc:")
         raise FormatError(path, 1, f"no word of the file has the key {key!r} in its last column")
     words = Columns(np.concatenate(lengths), (Column(np.concatenate(codes), forms.values),))
-    return words, Column(np.concatenate(numbers), labels.values)
+    known = Column(np.concatenate(numbers), labels.values)
+    return ConlluText(words, known, np.concatenate(lines))
 
 
 def conllu_blocks(source: Source, label: str) -> Iterator[ConlluBlock]:
@@ -164,6 +176,29 @@ def with_labels(
             _set_in_misc(fields, "P", probabilities[at])
         result[i] = "\t".join(fields)
     return result
+
+
+def with_comments(
+    lines: Sequence[str],
+    word_lines: np.ndarray,
+    lengths: np.ndarray,
+    comments: Sequence[Sequence[str]],
+) -> list[str]:
+    """The lines with comments of each sentence, after those that it has.
+
+    >>> lines = ["# text = ao", "1-2 ao", "1 a", "2 o", ""]
+    >>> with_comments(lines, np.array([2, 3]), np.array([2]), [["# new"]])[:3]
+    ['# text = ao', '# new', '1-2 ao']
+    """
+    result: list[str] = []
+    copied = 0
+    first_words = word_lines[np.cumsum(lengths) - lengths]
+    for first, of_sentence in zip(first_words.tolist(), comments, strict=True):
+        while first and lines[first - 1].strip() and not lines[first - 1].startswith("#"):
+            first -= 1  # the first word may be a part of several, whose line comes before
+        result += [*lines[copied:first], *of_sentence]
+        copied = first
+    return [*result, *lines[copied:]]
 
 
 def _set_in_misc(fields: list[str], key: str, value: str) -> None:

@@ -2,8 +2,9 @@
 
 Memory holds one block at a time, whatever the size of the file and however far gzip packed it. A
 pipe is served as its data come: a block never waits for more than the end of a line. Only ``\\n``
-and ``\\r\\n`` end a line; the other line separators of Unicode are characters like any other.
-Every fault is reported with its file and line.
+and ``\\r\\n`` end a line; a ``\\r`` alone, which ended the lines of old Macs, is refused, and the
+other line separators of Unicode are characters like any other. Every fault is reported with its
+file and line.
 """
 
 import os
@@ -25,6 +26,11 @@ LONGEST_LINE = 1 << 24
 
 # What separates words; the line end is the block's own.
 BLANKS = " \t"
+
+LONE_RETURN = (
+    "a carriage return without a line feed, as in files of old Macs; make line feeds of them (tr "
+    "'\\r' '\\n'), or delete them (tr -d '\\r')"
+)
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -81,7 +87,8 @@ def text_blocks(source: Source, encoding: str = "utf-8") -> Iterator[TextBlock]:
     Raises
     ------
     FormatError
-        For an empty file, bytes that are not text, damaged gzip data or a line of more than 16 MB.
+        For an empty file, bytes that are not text, damaged gzip data, carriage returns that are
+        not part of a line end, or a line of more than 16 MB.
 
     Examples
     --------
@@ -157,6 +164,8 @@ def _after_last_blank_line(text: str) -> int:
 def _opened(source: Source) -> Iterator[tuple[str, IO[Any]]]:
     """The file with the name its errors give it; closed again if it was opened here."""
     if isinstance(source, str) and source == "-":
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; give the path of a file, or a pipe")
         yield "standard input", getattr(sys.stdin, "buffer", sys.stdin)
     elif isinstance(source, str | os.PathLike):
         path = os.fsdecode(source)
@@ -218,6 +227,8 @@ def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         first = chunk.find(b"\n")
         if size + (len(chunk) if first < 0 else first) > LONGEST_LINE:
+            if b"\r" in chunk:
+                raise Problem(LONE_RETURN)
             raise Problem(f"the line is longer than {LONGEST_LINE} bytes; is this a text file?")
         if first >= 0:
             cut = chunk.rfind(b"\n") + 1
@@ -244,4 +255,7 @@ def _decoded(path: str, line: int, data: bytes, encoding: str) -> TextBlock:
         ) from error
     if "\r" in text:
         text = text.replace("\r\n", "\n")
+        lone = text.find("\r")
+        if lone >= 0:
+            raise FormatError(path, line + text.count("\n", 0, lone), LONE_RETURN)
     return TextBlock(path, line, text)

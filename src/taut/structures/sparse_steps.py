@@ -99,8 +99,7 @@ def new_steps(
 ) -> Steps:
     """Weights for pairs numbered source * n_states + target, rising, and for attributes: each has
     ``counts`` of them, for the pairs ``of_pair``."""
-    has_some = counts is not None and len(counts) > 0
-    attributes = [0, *np.cumsum(counts)] if has_some else []
+    attributes = [] if counts is None else [0, *np.cumsum(counts)]
     return Steps(
         pairs=new_pairs(codes, n_states),
         rows=empty_rows(0, max(len(attributes) - 1, 0)) if rows is None else rows,
