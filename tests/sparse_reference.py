@@ -16,6 +16,8 @@ from scipy import sparse
 from taut_reference import Reference, chain_pair
 
 from taut.structures import chain_problem
+from taut.structures.sparse_chain import SparseChain
+from taut.structures.sparse_steps import new_steps
 
 
 @dataclass
@@ -65,7 +67,7 @@ class SparseReference(Reference):
 
 def sparse_pair(lengths, K, *, only_seen=True, n_attributes=0, kind="dense", seed=0, **options):
     """A random problem and its reference; options are those of ``chain_pair``."""
-    _, base = chain_pair(lengths, K, kind=kind, seed=seed, **options)
+    dense, base = chain_pair(lengths, K, kind=kind, seed=seed, **options)
     rng = np.random.default_rng(seed)
     rows, truth, ends = np.concatenate(base.X), np.concatenate(base.Y), np.cumsum(lengths)[:-1]
     values = rng.integers(-2, 3, (len(rows), n_attributes)) * 0.5
@@ -78,6 +80,8 @@ def sparse_pair(lengths, K, *, only_seen=True, n_attributes=0, kind="dense", see
         only_seen_steps=only_seen,
         step_attributes=sparse.csr_array(values) if n_attributes else None,
     )  # fmt: skip
+    if not only_seen and not n_attributes:  # such a chain is left to tables, unless one insists
+        problem = SparseChain(*dense)._replace(steps=new_steps(np.arange(K * K), K))
     attributes = np.split(values, ends) if n_attributes else None
     number, seen = weights_of_steps(base.Y, attributes, K, only_seen)
     reference = SparseReference(
