@@ -51,6 +51,17 @@ class SparseReference(Reference):
         phi[self.dim - rest.size :] = rest
         return phi
 
+    def joined(self, images):
+        at, head, pool = 4 + 4 * len(images), [], []
+        for image in images:
+            keys, size = np.arange(len(image), dtype=np.int32), len(image)
+            head += [at, size, size, size]
+            padded = np.append(keys, np.zeros(size % 2, np.int32))
+            pool += [image, padded.view(np.float64)]
+            at += size + len(padded) // 2
+        whole = np.array([len(images), at, at, max(map(len, images)), *head])
+        return np.concatenate([whole.view(np.float64), *pool])
+
     def images(self, mu):
         """The blocks of the dual: each is a list of places of its image, and of values."""
         whole = mu.view(np.int64)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from python_models import Chain
+from sparse_reference import sparse_pair, sparse_pairs
 from taut_reference import chain_pair, tiny_pairs
 
 from taut import PythonProblem
@@ -10,7 +11,7 @@ from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.objective import Objective
 from taut.structures import chain_problem
 
-PAIRS = tiny_pairs()
+PAIRS = tiny_pairs() | sparse_pairs()
 SOLVERS = {
     "batch": FrankWolfe(),
     "toward": BCFW(),
