@@ -10,6 +10,7 @@ attributes their sum, (1, pairs).
 """
 
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -105,7 +106,7 @@ def sparse_pair(lengths, K, *, only_seen=True, n_attributes=0, kind="dense", see
 
 def weights_of_steps(Y, attributes, K, only_seen):
     """The number of every pair, and (attribute, pair) of all weights that attributes have."""
-    followed = {(a, b) for y in Y for a, b in zip(y[:-1], y[1:], strict=True)}
+    followed = {(a, b) for y in Y for a, b in pairwise(y)}
     number = np.full((K, K), -1)
     for a in range(K):
         for b in range(K):

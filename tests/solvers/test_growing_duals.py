@@ -8,9 +8,9 @@ from pathlib import Path
 import altered_sparse_duals
 import numpy as np
 import pytest
-from scipy import sparse
 from decomposition_reference import enumerated
 from path_reference import PRECISE, PathReference
+from scipy import sparse
 from sparse_reference import SparseReference, sparse_pair
 from taut_reference import chain_pair
 
@@ -190,7 +190,7 @@ def test_every_solver_by_name_trains_it_or_says_why_not(name):
     problem = smoothed(problem) if trains_crfs(solver) else problem
     run = dict(C=0.5, tol=0.1, max_passes=2000)
     if trains_without_inference(solver) or isinstance(solver, Subgradient):
-        with pytest.raises(ValueError, match="bcfw|SparseChain|solver"):
+        with pytest.raises(ValueError, match="SparseChain"):
             solve(problem, solver, **run)
     else:
         assert solve(problem, solver, **run).status is Status.CONVERGED

@@ -264,7 +264,8 @@ def test_the_sum_oracle_finds_the_marginals(case, seed):
     # The largest is left to tables and logarithms.
     scale, sharpness = rng.choice([0.3, 1.0, 400.0]), rng.choice([0.5, 1.0, 3.0])
     w = scale * random_weights(problem, rng)
-    crf, work, sums = CRFReference(reference, 1.0 / sharpness), problem.new_work(), problem.new_sums()
+    crf = CRFReference(reference, 1.0 / sharpness)
+    work, sums = problem.new_work(), problem.new_sums()
     for i in range(problem.n):
         image = np.full(problem.largest_image, np.nan)[: image_size(problem, i)]
         scores(problem, w, i, work)
@@ -359,7 +360,7 @@ def two_parts(n_attributes):
 
 @pytest.mark.parametrize("n_attributes", [0, 2])
 def test_examples_that_are_added_are_under_the_same_weights(n_attributes):
-    first, more, rows, truth, values = two_parts(n_attributes)
+    first, more, _, _, values = two_parts(n_attributes)
     whole = first.extended(more)
     assert (whole.n, whole.dim) == (4, first.dim)
     assert whole.fingerprint(2) == first.fingerprint() != whole.fingerprint()
@@ -401,11 +402,11 @@ def test_a_dual_is_copied_into_that_of_more_examples(n_attributes):
 
 
 def test_examples_that_are_not_alike_cannot_be_added():
-    first, more, rows, truth, _ = two_parts(2)
+    first, _, rows, truth, _ = two_parts(2)
     others = [two_parts(0)[1], chain_problem(rows, [9], truth, 3)]
     for other in others:
         for one, added in ((first, other), (other, first)):
-            with pytest.raises(ValueError, match="cannot be added|step features|build both alike"):
+            with pytest.raises(ValueError, match="cannot be added"):
                 one.extended(added)
     with pytest.raises(ValueError, match="step attributes of 5 positions; 2 of 4"):
         first.steps.of_nodes(np.zeros((5, 2)), 4)

@@ -53,6 +53,7 @@ from taut.structures.pairwise_kernels import (
     push_label,
     push_labels,
 )
+from taut.structures.pairwise_rescaled import PairwiseSearch
 from taut.structures.sparse_chain_kernels import (
     clear_change,
     key_of_step,
@@ -449,6 +450,12 @@ class SparseChain(Pairwise):
             count=np.zeros(1, np.int64),
             known=np.zeros((longest, n_states), np.int64),
             visit=np.zeros(1, np.int64),
+        )
+
+    def new_rescaled_search(problem) -> PairwiseSearch:
+        raise ValueError(
+            "slack rescaling needs a score for every step of labels; train with all transitions, "
+            "or with margin rescaling"
         )
 
     def new_delta(problem) -> Accumulator:
