@@ -145,7 +145,7 @@ def _unpacked(file: ModelFile) -> ChainModel:
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
     n_step_features = count(header["n_step_features"], len(other))
     steps, n_step_weights = None, max(n_step_features, 1) * n_states**2
-    if flag(header["sparse_steps"]):
+    if flag(header.get("sparse_steps", False)):
         numbers = (_whole(arrays, f"steps.{name}") for name in ("pair", "count", "of_pair"))
         steps = unpacked_steps(n_states, *numbers)
         n_step_weights = steps.n_weights
