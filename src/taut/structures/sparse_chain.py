@@ -422,6 +422,13 @@ class SparseChain(Pairwise):
         image[dual.view(np.int32)[key : key + size]] = dual[value : value + size]
         return image
 
+    def step_tables(problem, i: int, work: SparseWork) -> np.ndarray:
+        n_tables = min(len(work.step), problem.pointer[i + 1] - problem.pointer[i] - 1)
+        n_states, step = problem.n_states, work.step[: max(n_tables, 1)]
+        tables = np.zeros((len(step), n_states**2))
+        tables[:, problem.steps.pairs.codes] = step
+        return tables.reshape(-1, n_states, n_states)
+
     def new_work(problem) -> SparseWork:  # type: ignore[override]  # its own kind
         longest, n_states, steps = problem.longest, problem.n_states, problem.steps
         n_tables = max(longest - 1, 1) if steps.n_attributes else 1
