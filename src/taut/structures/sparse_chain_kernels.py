@@ -91,6 +91,8 @@ def push_pairs(problem, first, length, numbers, amount, delta):
     """The same for all numbers of pairs, where ``delta`` keeps rows."""
     steps = problem.steps
     n_pairs = steps.pairs.target.size
+    if n_pairs == 0:
+        return
     if steps.weights.size <= 1:
         push_row(delta, problem.step_at, numbers[:n_pairs], amount)
         return
