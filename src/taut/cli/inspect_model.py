@@ -65,6 +65,7 @@ def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, 
         "labels": model.labels.classes.tolist(),
         "attributes": model.n_features,
         "nonzero_weights": int(np.count_nonzero(model.w)),
+        "weight_change": model.weight_change,
         "template": _template(model),
         "scheme": model.scheme.value if model.scheme else None,
         "is_crf": model.temperature > 0.0,
@@ -144,6 +145,7 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
         f"reads {kept.get('format', 'what Python gives it')}"
         + (f" in {kept['encoding']}" if "encoding" in kept else ""),
         f"{facts['attributes']} attributes, {facts['nonzero_weights']} weights that are not zero",
+        *_change(model.weight_change),
         f"{len(facts['labels'])} labels: {' '.join(map(str, facts['labels']))}",
     ]
     if model.scheme is not None:
@@ -161,6 +163,16 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
     lines += _table(f"strongest features{of}", facts["strongest_features"], "{label}  {what}")
     lines += _table("strongest transitions", facts["strongest_transitions"], "{from} -> {to}")
     return lines
+
+
+def _change(of_weight: float) -> list[str]:
+    if not of_weight:
+        return []
+    return [
+        f"saving changed no weight by more than {of_weight:.1e}, and the score of a label at a "
+        "token",
+        "  by no more than that times the sum of its attributes' absolute values",
+    ]
 
 
 def _table(title: str, rows: list[dict[str, Any]], shape: str) -> list[str]:
