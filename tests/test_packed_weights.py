@@ -136,4 +136,4 @@ def test_real_text_is_tagged_as_before(estimator, real_data, tmp_path):
     assert again.predict(held_out) == clf.predict(held_out)
     if estimator is ChainCRF:
         ours, theirs = (np.concatenate(one.predict_proba(held_out)) for one in (again, clf))
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
