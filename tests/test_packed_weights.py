@@ -12,26 +12,32 @@ from scipy import sparse
 import taut
 from taut import ChainCRF, ChainSVM
 from taut.chain.file import load_chain, save_chain
-from taut.chain.packed_weights import SHARE, pack_weights, rounded, sparse_weights
+from taut.chain.packed_weights import HALF_A_BIT, SMALLEST, pack_weights, rounded, sparse_weights
 from taut.datasets import load_conll2000, make_appointments
 from taut.files.model_file import ModelFileError, read_model, write_model
 
 WEIGHTS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@given(of_numpy.arrays(np.float64, of_numpy.array_shapes(min_dims=2, max_dims=2), elements=WEIGHTS))
-@example(np.array([[1e300, 1.0]]))  # more than 32 bits hold
-@example(np.array([[1e-60, 1e-300]]))  # less
-@example(np.array([[1e-42, 3.3e-43]]))  # few of the 32 bits
-@example(np.zeros((2, 3)))
-@example(np.array([[1 - 2**-40, SHARE, SHARE * (1 - 2**-40), -SHARE / 2]]))  # 1, when it is rounded
-def test_no_weight_changes_by_more_than_a_share_of_the_largest(exact):
-    stored, change = rounded(sparse.csr_array(exact))
-    differences = np.abs(stored.toarray().astype(np.float64) - exact)
+@given(
+    of_numpy.arrays(np.float64, of_numpy.array_shapes(min_dims=2, max_dims=2), elements=WEIGHTS),
+    st.sampled_from([0.0, 1e-5, 1.0, 1e300]),
+)
+@example(np.array([[1e300, 1.0]]), 1e-5)  # more than 32 bits hold
+@example(np.array([[1e-60, 1e-300]]), 0.0)  # less
+@example(np.array([[1e-42, 3.3e-43]]), 0.0)  # few of the 32 bits
+@example(np.array([[1e-42, 1.0]]), 1e-5)
+@example(np.zeros((2, 3)), 1.0)
+def test_large_weights_are_rounded_and_small_ones_left_out(exact, limit):
+    stored, change = rounded(sparse.csr_array(exact), limit)
+    weights = stored.toarray().astype(np.float64)
+    differences = np.abs(weights - exact)
     assert differences.max() == change
-    assert change <= SHARE * np.abs(exact).max()
+    is_large = np.abs(exact) >= limit
+    assert np.all(differences[is_large] <= HALF_A_BIT * np.abs(exact[is_large]))
+    assert np.all(weights[~is_large] == 0)
     assert np.all(stored.data != 0)
-    again, nothing = rounded(stored.astype(np.float64))
+    again, nothing = rounded(stored.astype(np.float64), 0.0)
     assert nothing == 0
     assert np.array_equal(again.toarray(), stored.toarray())
 
@@ -51,33 +57,62 @@ def test_weights_come_back_in_either_form(n_labels, share, seed):
     assert sum(array.nbytes for array in arrays.values()) == smaller + weights.data.nbytes
 
 
+TEXT = make_appointments(60)
+
+
 @pytest.fixture(scope="module")
 def crf():
-    sentences, tags = make_appointments(60)
-    return ChainCRF(template="chunking", random_state=0).fit(sentences, tags)
+    return ChainCRF(template="chunking", random_state=0).fit(*TEXT)
+
+
+def largest_difference(trained, stored):
+    assert stored.keys() <= trained.keys()
+    return max(abs(weight - stored.get(name, 0.0)) for name, weight in trained.items())
 
 
 def test_a_model_says_how_far_its_weights_are_from_the_trained_ones(crf, tmp_path):
     crf.save(tmp_path / "crf.taut")
     again = taut.load(tmp_path / "crf.taut")
-    trained, stored = crf.state_features_, again.state_features_
-    difference = max(abs(weight - stored.get(name, 0.0)) for name, weight in trained.items())
-    largest = np.abs(crf.coef_).max()
     change = read_model(tmp_path / "crf.taut").header["weight_change"]
-    assert 0 < difference == change <= SHARE * largest
+    assert 0 < largest_difference(crf.state_features_, again.state_features_) == change
+    assert change < SMALLEST
     for name in ("transitions_", "intercept_", "begin_", "end_"):  # few, and whole
         assert np.array_equal(getattr(again, name), getattr(crf, name))
+
+
+def test_an_SVM_keeps_its_small_weights(tmp_path):
+    clf = ChainSVM(template="chunking", C=1e-7, random_state=0).fit(*TEXT)
+    clf.save(tmp_path / "svm.taut")
+    stored = taut.load(tmp_path / "svm.taut").state_features_
+    assert stored.keys() == clf.state_features_.keys()
+    assert 0 < max(map(abs, stored.values())) < SMALLEST
+
+
+@pytest.mark.parametrize("value", [1e-2, 1e4])
+def test_what_is_small_depends_on_the_values(value, tmp_path):
+    """Attributes of value 10,000 have weights of 1/10,000, and the same scores."""
+    X = [[{word: value for word in (*row, "all")} for row in rows] for rows in TEXT[0]]
+    clf = ChainCRF(C=1 / value**2, solver="lbfgs", tol=1e-3).fit(X, TEXT[1])
+    clf.save(tmp_path / "crf.taut")
+    again = taut.load(tmp_path / "crf.taut")
+    difference = largest_difference(clf.state_features_, again.state_features_)
+    assert difference * value < SMALLEST
+    np.testing.assert_allclose(
+        np.concatenate(again.predict_proba(X)), np.concatenate(clf.predict_proba(X)), atol=1e-3
+    )
 
 
 def test_attributes_with_tiny_weights_alone_are_left_out(crf, tmp_path):
     crf.save(tmp_path / "crf.taut")
     model, _ = load_chain(tmp_path / "crf.taut")
     w = model.w.copy()
-    w[: model.layout.features.weight_pointer[1]] *= 1e-9
-    save_chain(replace(model, solution=replace(model.solution, w=w)), tmp_path / "less.taut")
-    less, _ = load_chain(tmp_path / "less.taut")
+    w[: model.layout.features.weight_pointer[1]] *= 1e-5
+    tiny = replace(model, solution=replace(model.solution, w=w))
+    save_chain(tiny, tmp_path / "all.taut")
+    save_chain(replace(tiny, largest_value=1.0), tmp_path / "less.taut")
+    every, less = (load_chain(tmp_path / name)[0] for name in ("all.taut", "less.taut"))
+    assert list(every.attribute_names()) == list(model.attribute_names())
     assert list(less.attribute_names()) == list(model.attribute_names())[1:]
-    assert 0 < less.weight_change <= SHARE * np.abs(w).max()
 
 
 def test_what_is_saved_again_is_the_same(crf, tmp_path):

@@ -31,6 +31,7 @@ from taut.chain.packed_weights import (
     pack_weights,
     rounded,
     smallest,
+    smallest_kept,
     sparse_weights,
     whole,
 )
@@ -65,7 +66,8 @@ def save_chain(
     weights, arrays, change = model.node_weights(), {}, 0.0
     encoder = model.encoder
     if not dense:
-        weights, change = rounded(sparse.csr_array(weights))
+        limit = smallest_kept(model.temperature, model.largest_value)
+        weights, change = rounded(sparse.csr_array(weights), limit)
         used = np.diff(weights.indptr) > 0
         if encoder is not None:
             encoder = copy.copy(encoder)

@@ -145,7 +145,6 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
         f"reads {kept.get('format', 'what Python gives it')}"
         + (f" in {kept['encoding']}" if "encoding" in kept else ""),
         f"{facts['attributes']} attributes, {facts['nonzero_weights']} weights that are not zero",
-        *_change(model.weight_change),
         f"{len(facts['labels'])} labels: {' '.join(map(str, facts['labels']))}",
     ]
     if model.scheme is not None:
@@ -155,6 +154,7 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
             f"a conditional random field of temperature {model.temperature:g}; predicted are the "
             f"most probable {MOST_PROBABLE[model.decoding]} ({model.decoding} decoding)"
         )
+    lines += _change(model.weight_change)
     lines += ["", *model.solution.text(in_command).split("\n")]
     if facts["template"] is not None:
         statements = [line.strip() for line in facts["template"].split("\n")]
@@ -169,9 +169,9 @@ def _change(of_weight: float) -> list[str]:
     if not of_weight:
         return []
     return [
-        f"saving changed no weight by more than {of_weight:.1e}, and the score of a label at a "
-        "token",
-        "  by no more than that times the sum of its attributes' absolute values",
+        f"a weight differs from the trained one by {of_weight:.1e} at most, the score of a label "
+        "at a token",
+        "  by that times the sum of the absolute values of its attributes",
     ]
 
 
