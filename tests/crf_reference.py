@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr, logsumexp, softmax
+from sparse_reference import sparse_pair
 from taut_reference import Reference, chain_pair, multiclass_pair
 
 from taut.structures import smoothed
@@ -107,7 +108,7 @@ class CRFReference:
             bounds=box, options={"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-12},
         )  # fmt: skip
         p = [self.distribution(i, found.x) for i in range(self.n)]
-        mu = np.concatenate([p[i] @ self.corners(i) for i in range(self.n)])
+        mu = self.of.joined([p[i] @ self.corners(i) for i in range(self.n)])
         lower = self.dual(mu, np.array([entropy(one) for one in p]), C, bounds)
         return lower, self.primal(found.x, C), found.x
 
@@ -140,6 +141,13 @@ def crf_pairs():
         "constrained chain": pair(chain_pair([3, 2, 4, 1], 4, constrained=True, seed=39)),
         "observed chain": pair(
             chain_pair([2, 3, 3, 1], 3, kind="observed", n_features=5, seed=3), 2.0, False
+        ),
+        "sparse steps": pair(sparse_pair([3, 1, 2, 3], 3, weighted=True, seed=2)),
+        "loss-augmented step attributes": pair(
+            sparse_pair([3, 2, 1, 3], 3, n_attributes=3, kind="sparse", seed=4), 0.4, True
+        ),
+        "constrained step attributes": pair(
+            sparse_pair([3, 2, 4, 1], 4, n_attributes=2, constrained=True, seed=39)
         ),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from graph_reference import graph_pair, path, tiny_graph_pairs
+from sparse_reference import sparse_pair, sparse_pairs
 from taut_reference import chain_pair, tiny_pairs
 
 from taut import problem as ops
@@ -17,7 +18,8 @@ from taut.structures.pose_build import pose_problem
 
 
 def problems() -> dict[str, Any]:
-    made = {name: pair[0] for name, pair in (tiny_pairs() | tiny_graph_pairs()).items()}
+    pairs = tiny_pairs() | tiny_graph_pairs() | sparse_pairs()
+    made = {name: pair[0] for name, pair in pairs.items()}
     del made["linear programs"]  # Python asks another library
     made["sparse chain"] = chain_pair([3, 1, 4], 5, kind="sparse", n_features=6, seed=1)[0]
     rng = np.random.default_rng(0)
@@ -26,6 +28,8 @@ def problems() -> dict[str, Any]:
     made["poses"] = pose_problem(maps, joints, [-1, 0, 1])
     made["sums of a chain"] = smoothed(made["chain"], 0.7)
     made["sums of trees"] = smoothed(made["trees of two types"], loss_augmented=True)
+    made["sums of step attributes"] = smoothed(made["step attributes"], 0.7)
+    made["sums of many labels"] = smoothed(sparse_pair([4, 3], 20, seed=1)[0])
     made["rescaled chain"] = slack_rescaled(made["constrained chain with step features"])
     made["rescaled trees"] = slack_rescaled(graph_pair([path(3), path(2)], states=(3,), seed=8)[0])
     made["rescaled label sets"] = slack_rescaled(made["label sets"])
@@ -70,6 +74,7 @@ def call_all(problem: Any, caller: Callable[[str], Callable]) -> dict[str, list[
     y, truth = np.zeros(problem.longest, np.int32), np.zeros(problem.longest, np.int32)
     call.private += arrays(work)
     for i in range(min(problem.n, 3)):
+        mu = problem.with_room(mu, False)
         call("length", i)
         call("weight", i)
         call("true_label", i, truth)
@@ -78,6 +83,7 @@ def call_all(problem: Any, caller: Callable[[str], Callable]) -> dict[str, list[
         call("add_loss", i, work)
         bound = call("argmax", w, i, work, y)
         call("attained", w, i, work, y, bound)
+        call("dual_has_room", mu, work)
         call("label_value", w, i, work, y)
         call("label_loss", i, y)
         call("begin_change", i, mu, -1.0, work)
@@ -90,6 +96,8 @@ def call_all(problem: Any, caller: Callable[[str], Callable]) -> dict[str, list[
         call("project", i, work, -0.7, delta)
         call("scores", w, i, work)
         call("block_value", w, i, work, mu)
+        mu = problem.with_room(mu, False)
+        call("remember", i, y, mu, work)
         call("begin_margins", i, work)
         call("margin", w, i, y, work)
         call("margin", w, i, truth, work)
@@ -97,6 +105,8 @@ def call_all(problem: Any, caller: Callable[[str], Callable]) -> dict[str, list[
         call("shift", i, truth, -0.1, 0.5, mu, delta, work)
         call("finish_shifts", i, 0.5, mu, delta, work)
         call("forget", i, y)
+        call("scores", w, i, work)
+        call("thinned", w, i, work, y, call("argmax", w, i, work, y))
         call_sums(problem, call, w, i, work, mu)
         call("scores", w, i, work)
         search = without_errors(problem, "new_rescaled_search")
@@ -124,6 +134,7 @@ def call_sums(problem: Any, call: Calls, w: Any, i: int, work: Any, mu: Any) -> 
     call.private += arrays(sums)
     call("expected", w, i, work, sums, 1.3, image)
     call("image_value", w, i, work, image)
+    call("narrowed", i, work, sums, 1.3, 0.5, image)
     call("image_loss", i, image)
     call("begin_change", i, mu, 0.0, work)
     call("add_marginals", i, image, 0.2, work)

@@ -17,6 +17,7 @@ import clarabel
 import numpy as np
 from decomposition_reference import FREE, EnumeratedProblem, enumerated
 from scipy import sparse
+from sparse_reference import sparse_pair
 from taut_reference import chain_pair, multiclass_pair
 
 # The dual value of the QP solver's point is this near to the optimum, or an error is raised.
@@ -146,6 +147,7 @@ def tiny_cases():
         "weighted chain": _case(
             chain_pair([2, 3, 1, 2], 2, n_features=2, weighted=True, normalize=False, seed=4)
         ),
+        "sparse steps": _case(sparse_pair([2, 3, 1, 2], 2, n_features=2, n_attributes=2, seed=3)),
     }
 
 

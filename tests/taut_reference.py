@@ -109,6 +109,10 @@ class Reference:
             yield node, step
         assert at == mu.size
 
+    def joined(self, images):
+        """The dual vector of these flat images, one of each example."""
+        return np.concatenate(images)
+
     def weights(self, mu, C):
         """v = C sum_i s_i (phi_i(truth) - phi_i(mu_i)); the model is w = clip(v)."""
         v = np.zeros(self.dim)

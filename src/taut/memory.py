@@ -6,7 +6,7 @@ hold labels has thousands of values, and their square is large.
 
 import os
 
-MOST_OF_MEMORY = 0.8
+MOST_OF_MEMORY = 0.5
 
 
 def check_memory(n_numbers: float, subject: str, mostly: str, remedy: str) -> None:

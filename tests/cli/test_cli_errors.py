@@ -392,6 +392,7 @@ def test_labels_whose_pairs_do_not_fit_in_memory_are_refused(fails, taut, tmp_pa
     text, model = tmp_path / "text", tmp_path / "m"
     text.write_text("".join(f"L{i:03} X\n\n" for i in range(200)))
     run = ("train", text, "-o", model, "--label-column", "0", "--quiet", "--max-passes", "1")
+    run += ("--transitions", "all")
     needed = 8 * (200**3 + 200**2)
     monkeypatch.setattr("taut.memory.memory_bytes", lambda: needed)
     assert fails(*run).endswith(

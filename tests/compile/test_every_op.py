@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import op_calls
@@ -29,11 +28,10 @@ def interpreted(tmp_path_factory):
     file = tmp_path_factory.mktemp("interpreted") / "results.npz"
     done = subprocess.run(
         [sys.executable, op_calls.__file__, str(file)],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-             "PYTHONPATH": str(Path(op_calls.__file__).parent)},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return dict(np.load(file))
 

@@ -43,14 +43,14 @@ def row_of(n_labels):
 @pytest.mark.parametrize(
     "estimator",
     [
-        ChainSVM(),
-        ChainSVM(solver="fw"),
-        ChainSVM(solver="subgradient"),
-        ChainSVM(solver="simplicial"),
-        ChainSVM(slack_penalty="squared"),
-        ChainSVMCV(cv=2),
-        ChainCRF(solver="sdca"),
-        ChainCRF(solver="lbfgs"),
+        ChainSVM(transitions="all"),
+        ChainSVM(transitions="all", solver="fw"),
+        ChainSVM(transitions="all", solver="subgradient"),
+        ChainSVM(transitions="all", solver="simplicial"),
+        ChainSVM(transitions="all", slack_penalty="squared"),
+        ChainSVMCV(cv=2, transitions="all"),
+        ChainCRF(transitions="all", solver="sdca"),
+        ChainCRF(transitions="all", solver="lbfgs"),
     ],
     ids=repr,
 )
@@ -62,6 +62,15 @@ def test_pairs_of_5000_labels_in_5000_sequences(estimator):
     )
     with pytest.raises(ValueError, match=message):
         estimator.fit(*one_each(5000))
+
+
+def test_tables_of_60000_labels_where_only_steps_that_were_seen_have_weights():
+    message = (
+        r"^y: there are 60000 labels \(0, 1, 2, 3, 4, \.\.\.\); training takes 230.4 GB of memory, "
+        "most of it for tables of all pairs of labels, and there are"
+    )
+    with pytest.raises(ValueError, match=message):
+        ChainSVM().fit(*one_each(60_000))
 
 
 def test_sequences_added_later_count_with_those_before(memory_of):

@@ -8,13 +8,14 @@ import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
+from sparse_reference import sparse_pairs
 from taut_reference import tiny_pairs
 
 from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.objective import Objective
 
 C = 0.6
-PAIRS = tiny_pairs()
+PAIRS = tiny_pairs() | sparse_pairs()
 ORDERS = ["cyclic", "permuted", "uniform", "gap"]
 DIRECTIONS = ["toward", "pairwise", "away", "corrective"]
 

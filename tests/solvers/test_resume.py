@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from factor_problems import PROBLEMS
+from scipy.sparse import csr_array
 from slices import uneven_slices
 
 from taut import LBFGS, SDCA, smoothed
@@ -12,7 +13,7 @@ from taut.choice.registry import OWN, registered_solver, trains_crfs, trains_wit
 from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Subgradient, solve
 from taut.solvers.checkpoint import Checkpoint
-from taut.structures import chain_problem
+from taut.structures import chain_problem, sparse_dual
 
 ORACLE = {
     "toward": BCFW(refresh=3),
@@ -53,6 +54,17 @@ def chain():
     return chain_problem(random.normal(size=(nodes, 3)), lengths, random.integers(0, 3, nodes), 3)
 
 
+def sparse_chain():
+    """Its duals grow."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 6, 12)
+    nodes = int(lengths.sum())
+    return chain_problem(
+        random.normal(size=(nodes, 3)), lengths, random.integers(0, 6, nodes), 6,
+        only_seen_steps=True, step_attributes=csr_array(random.random((nodes, 2)).round()),
+    )  # fmt: skip
+
+
 def graphs():
     return PROBLEMS["loops of two types"]
 
@@ -79,6 +91,15 @@ CASES = [
     ],
     pytest.param(lambda: smoothed(chain()), SDCA(refresh=2), {"l1": 0.05}, id="sdca, l1"),
     *[
+        pytest.param(sparse_chain, ORACLE[name], {}, id=f"growing, {name}")
+        for name in ORACLE
+        if not isinstance(ORACLE[name], Subgradient)
+    ],
+    *[
+        pytest.param(lambda: smoothed(sparse_chain()), solver, {}, id=f"growing, {name}")
+        for name, solver in {**SMOOTH, "lbfgs": LBFGS()}.items()
+    ],
+    *[
         pytest.param(
             lambda: smoothed(chain()), LBFGS(memory), options, id=f"lbfgs {memory}, {name}"
         )
@@ -102,6 +123,15 @@ CASES = [
     ],
     pytest.param(graphs, FACTORS["dlpw"], {"bounds": (-0.2, 0.3)}, id="dlpw, bounds"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def scarce(monkeypatch):
+    """Duals that grow have room for one change at a time: they grow all the time."""
+    with_room = sparse_dual.with_room
+    monkeypatch.setattr(
+        sparse_dual, "with_room", lambda mu, more, *rest: with_room(mu, more * rest[-1], *rest)
+    )
 
 
 @pytest.mark.parametrize(("problem", "solver", "options"), CASES)

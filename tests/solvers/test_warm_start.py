@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from python_models import Chain
+from sparse_reference import sparse_pair, sparse_pairs
 from taut_reference import chain_pair, tiny_pairs
 
 from taut import PythonProblem
@@ -10,7 +11,7 @@ from taut.solvers import BCFW, FrankWolfe, Status, solve
 from taut.solvers.objective import Objective
 from taut.structures import chain_problem
 
-PAIRS = tiny_pairs()
+PAIRS = tiny_pairs() | sparse_pairs()
 SOLVERS = {
     "batch": FrankWolfe(),
     "toward": BCFW(),
@@ -71,7 +72,10 @@ def test_keeping_the_dual_scales_the_weights(name):
 
 
 @solvers
-@pytest.mark.parametrize("which", ["multiclass", "weighted chain", "chain with step features"])
+@pytest.mark.parametrize(
+    "which",
+    ["multiclass", "weighted chain", "chain with step features", "sparse steps", "step attributes"],
+)
 def test_keeping_the_primal_leaves_the_weights_when_c_grows(which, name):
     """mu <- rho mu + (1 - rho) truth with rho = C / C': w stays, the loss of mu shrinks by rho."""
     problem, reference = PAIRS[which]
@@ -87,10 +91,20 @@ def test_keeping_the_primal_leaves_the_weights_when_c_grows(which, name):
         np.testing.assert_allclose(active_weights(run.state), 1.0, rtol=0, atol=1e-12)
 
 
+# The same examples, with weights for all steps or for those that are seen, whose duals grow.
+KINDS = {
+    "all steps": lambda: chain_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2),
+    "sparse steps": lambda: sparse_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2),
+    "step attributes": lambda: sparse_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, n_attributes=2, seed=2),
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@kinds
 @pytest.mark.parametrize("name", ["pairwise", "away", "corrective"])
-def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(name):
+def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(name, kind):
     """With a large C no weight is left on the truth, and its place has been given away."""
-    problem, reference = chain_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2)
+    problem, reference = KINDS[kind]()
     solver = BCFW(direction=SOLVERS[name].direction, cache_size=1)
     first = solve(problem, solver, C=50.0, tol=1e-6, max_passes=10_000)
     run = solver.start(problem, Objective(100.0, bounds=None, seed=0, n_threads=1))
@@ -113,6 +127,7 @@ def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(n
 # refuse or be right. Cached labellings of "toward" carry no weights, pairwise sets no products.
 
 
+@kinds
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [
@@ -130,8 +145,8 @@ def test_keeping_the_primal_works_where_the_truth_was_dropped_from_every_block(n
         ("corrective", "pairwise"),
     ],
 )
-def test_a_warm_start_with_another_solver_is_refused_or_right(earlier, later):
-    problem, reference = chain_pair([3, 3, 2, 3, 3, 2, 3, 3], 3, seed=2)
+def test_a_warm_start_with_another_solver_is_refused_or_right(earlier, later, kind):
+    problem, reference = KINDS[kind]()
     first = solve(problem, SOLVERS[earlier], C=1.0, tol=3e-2, max_passes=10_000)
     try:
         second = solve(
@@ -144,8 +159,32 @@ def test_a_warm_start_with_another_solver_is_refused_or_right(earlier, later):
     assert second.gap >= -1e-14
     for image in reference.images(second.state.mu):
         assert image[0].min() >= -1e-12
+    v = reference.weights(second.state.mu, 1.0)
+    np.testing.assert_allclose(second.state.w, v, rtol=0, atol=1e-9)
     assert second.dual <= first.primal + 1e-14
     assert second.primal == pytest.approx(reference.primal(second.w, 1.0), abs=1e-9)
+
+
+@kinds
+def test_labellings_without_any_weight_can_get_some_again(kind):
+    """Next to nothing of the dual point is kept, the remembered labellings all are: a dual that
+    grows has forgotten their numbers, and knows them again when they are needed."""
+    problem, reference = KINDS[kind]()
+    solver = SOLVERS["corrective"]
+    run = solver.start(problem, Objective(5.0, bounds=None, seed=0, n_threads=1))
+    for _ in range(3):
+        run.certify()
+        run.advance(problem.n)
+    for shrink in (1e-150, 0.0, 0.5):
+        run.change_C(5.0, shrink)
+        for _ in range(3):
+            run.certify()
+            run.advance(problem.n)
+        v = reference.weights(run.state.mu, 5.0)
+        np.testing.assert_allclose(run.state.w, v, rtol=0, atol=1e-9)
+        losses = [reference.loss_of(i, m) for i, m in enumerate(reference.images(run.state.mu))]
+        np.testing.assert_allclose(run.state.ell, losses, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(active_weights(run.state), 1.0, rtol=0, atol=1e-12)
 
 
 def test_products_of_labellings_added_in_between_are_not_forgotten():
@@ -180,12 +219,14 @@ def test_products_of_labellings_added_in_between_are_not_forgotten():
 
 
 @solvers
-def test_more_examples_keep_the_weights(name):
+@pytest.mark.parametrize("only_seen", [False, True])
+def test_more_examples_keep_the_weights(name, only_seen):
     """A new block starts at the truth and adds nothing to w = C sum_i s_i Psi_i (truth - mu_i)."""
     rng = np.random.default_rng(7)
     rows, truth = rng.normal(size=(9, 3)), rng.integers(0, 3, 9).astype(np.int32)
-    part = chain_problem(rows[:5], [3, 2], truth[:5], 3)
-    whole = part.extended(chain_problem(rows[5:], [1, 3], truth[5:], 3))
+    part = chain_problem(rows[:5], [3, 2], truth[:5], 3, only_seen_steps=only_seen)
+    more = chain_problem(rows[5:], [1, 3], truth[5:], 3, only_seen_steps=only_seen)
+    whole = part.extended(more)
     first = solve(part, SOLVERS[name], C=0.6, tol=1e-2, max_passes=10_000)
     run = SOLVERS[name].start(whole, Objective(0.6, bounds=None, seed=0, n_threads=1))
     run.continue_from(first, "dual")

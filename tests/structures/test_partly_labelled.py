@@ -7,6 +7,7 @@ import pytest
 from crf_reference import CRFReference, entropy
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
+from sparse_reference import sparse_pair
 from taut_reference import chain_pair, multiclass_pair
 
 from taut import regularization_path
@@ -21,6 +22,10 @@ CASES = {
     "chain": lambda: chain_pair([3, 1, 2, 4], 3, weighted=True, seed=2),
     "chain with step features": lambda: chain_pair([3, 2, 1, 3], 2, n_step=2, seed=4),
     "constrained chain": lambda: chain_pair([3, 2, 4, 1], 4, constrained=True, seed=39),
+    "sparse steps": lambda: sparse_pair([3, 1, 2, 4], 3, weighted=True, seed=2),
+    "constrained step attributes": lambda: sparse_pair(
+        [3, 2, 4, 1], 4, n_attributes=2, constrained=True, seed=39
+    ),
 }
 cases = pytest.mark.parametrize("case", CASES)
 

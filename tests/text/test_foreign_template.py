@@ -329,16 +329,8 @@ def test_columns_of_steps_count_too():
         TemplateEncoder(template).steps.fit_transform(Columns.from_sentences([["a"]]))
 
 
-def test_features_of_steps_cannot_be_learned_yet():
-    """To be turned round when chains learn them: then the line in fit_transform goes."""
-    encoder = TemplateEncoder(parse_template("w[0]; step: w[0]"))
-    with pytest.raises(TemplateError, match="which models cannot learn yet; remove"):
-        encoder.fit_transform(Columns.from_sentences([["a"]]))
-
-
 @pytest.mark.parametrize("text", [CHUNKING, "w[0]; step: lower(w[-1])|w[0]; step: pos[0]"])
-def test_an_encoder_with_steps_comes_back_from_a_file(text, monkeypatch):
-    monkeypatch.setattr(extract, "_refuse_steps", lambda steps: None)
+def test_an_encoder_with_steps_comes_back_from_a_file(text):
     encoder = TemplateEncoder(parse_template(text))
     train = Columns.from_sentences([[("the", "DT"), ("Cat", "NN"), ("a", "DT")]])
     expected = encoder.fit_transform(train), encoder.steps.fit_transform(train)
@@ -383,5 +375,6 @@ def test_the_command_line_reads_them(tmp_path, monkeypatch, capsys):
     assert main(["tag", "-m", "m.taut", "train.txt"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
     assert [row[2] for row in rows] == [row[3] for row in rows] == ["D", "N", "D", "N"]
-    assert main([*train, "U:%x[0,0]\nB:%x[0,0]"]) == 1
-    assert "models cannot learn yet; remove these lines" in capsys.readouterr().err
+    assert main([*train, "U:%x[0,1]\nB:%x[0,0]"]) == 0
+    assert main(["inspect", "m.taut", "--weights", "-"]) == 0
+    assert "transition:B:cat\tD\tN\t" in capsys.readouterr().out

@@ -13,7 +13,6 @@ from taut.chain.model import ChainModel, Stacked
 from taut.inference.forest import Forest
 from taut.posterior import posterior
 from taut.problem import scores
-from taut.structures.pairwise_kernels import close_scores
 
 
 def node_marginals(
@@ -71,28 +70,20 @@ def _possible_chains(
 def chains(problem: Any, w: np.ndarray, temperature: float) -> Iterator[Forest]:
     """The sequences of a problem one by one, as inference on forests wants them."""
     w, work = np.require(w, np.float64, ["C", "A"]), problem.new_work()
-    is_closed = problem.closed.size > 0 or problem.forced.size > 0
-    theta = work.closed_theta if is_closed else work.theta
-    pair = work.closed_pair if problem.closed.size else work.pair
     first = np.arange(max(problem.longest - 1, 0), dtype=np.int32)
     ends, states = np.stack([first, first + 1], axis=1), np.full(problem.longest, problem.n_states)
     for i in range(problem.n):
-        in_mode(closed_scores, problem)(problem, w, i, work)
-        length = int(problem.pointer[i + 1] - problem.pointer[i])
-        steps = length - 1
+        in_mode(scores_of, problem)(problem, w, i, work)
+        theta, pair = problem.allowed_scores(i, work)
         yield Forest(
-            theta[:length] / temperature,
-            states[:length].astype(np.int32),
-            ends[:steps],
-            pair[: 1 if len(pair) == 1 else steps] / temperature,
-            first[:steps],
+            theta / temperature,
+            states[: len(theta)].astype(np.int32),
+            ends[: len(theta) - 1],
+            pair / temperature,
+            first[: len(theta) - 1],
         )
 
 
 @compiled
-def closed_scores(problem, w, i, work):
-    """Scores of example i, minus infinity where constraints forbid a label or a step."""
+def scores_of(problem, w, i, work):
     scores(problem, w, i, work)
-    first = problem.pointer[i]
-    if problem.closed.size > 0 or problem.forced.size > 0:
-        close_scores(problem, first, problem.pointer[i + 1] - first, work)

@@ -47,7 +47,15 @@ def fitted_rows(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
     if rows.shape[1] == 0:
         often = f"occurs {encoder.min_freq} times; lower ‹min_freq›"
         raise OptionError(f"{name}: no attribute {often if encoder.min_freq > 1 else 'anywhere'}")
-    return Stacked(rows, text.lengths)
+    steps = step_encoder(encoder)
+    return Stacked(
+        rows, text.lengths, step_attributes=None if steps is None else steps.fit_transform(text)
+    )
+
+
+def step_encoder(encoder: Encoder | None) -> TemplateEncoder | None:
+    """What makes attributes of the steps into tokens; None if there are no such."""
+    return encoder.steps if isinstance(encoder, TemplateEncoder) else None
 
 
 def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X") -> Stacked:
@@ -56,7 +64,12 @@ def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X")
     if encoder is None:
         return stack(_whole(X), n_features, name)
     text = text_for(encoder, X, name)
-    return Stacked(encoder.transform(text), text.lengths)
+    steps = step_encoder(encoder)
+    return Stacked(
+        encoder.transform(text),
+        text.lengths,
+        step_attributes=None if steps is None else steps.transform(text),
+    )
 
 
 def sequences_of(X: Any) -> Any:

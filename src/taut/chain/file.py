@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from taut.chain.encoding import step_encoder
 from taut.chain.header import (
     check_options,
     count,
@@ -25,6 +26,7 @@ from taut.chain.header import (
     unpacked_solution,
 )
 from taut.chain.model import ChainModel, Encoder
+from taut.chain.packed_steps import packed_steps, unpacked_steps
 from taut.chain.packed_weights import (
     check_writable,
     dense_weights,
@@ -80,6 +82,14 @@ def save_chain(
         arrays["weights.value"] = np.ascontiguousarray(weights)
     layout = model.layout
     arrays["weights.other"] = model.w[layout.features.dim(layout.n_states) :]
+    if layout.steps.is_sparse:
+        steps, weights_of_steps, used = packed_steps(model)
+        arrays |= {name: smallest(numbers) for name, numbers in steps.items()}
+        labels_alone = model.w[layout.features.dim(layout.n_states) : layout.step_at]
+        arrays["weights.other"] = np.concatenate([labels_alone, weights_of_steps])
+        if isinstance(encoder, TemplateEncoder) and encoder.steps is not None:
+            encoder.steps = copy.copy(encoder.steps)
+            encoder.steps.keep(used)
     header = {
         "kind": "chain",
         "labels": packed_labels(model.labels),
@@ -90,6 +100,7 @@ def save_chain(
         "n_features": weights.shape[0] if encoder is None else encoder.n_attributes,
         "bias": layout.bias_at >= 0,
         "boundary": layout.begin_at >= 0,
+        "sparse_steps": layout.steps.is_sparse,
         "n_step_features": layout.n_step if layout.step_features.shape[1] else 0,
         "encoder": _pack_encoder(encoder, arrays),
         "certificate": packed_solution(model.solution),
@@ -138,8 +149,16 @@ def _unpacked(file: ModelFile) -> ChainModel:
     if other.ndim != 1 or other.dtype != np.float64 or not np.isfinite(other).all():
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
     n_step_features = count(header["n_step_features"], len(other))
+    steps, n_step_weights = None, max(n_step_features, 1) * n_states**2
+    if flag(header.get("sparse_steps", False)):
+        numbers = (whole(arrays, f"steps.{name}") for name in ("pair", "count", "of_pair"))
+        steps = unpacked_steps(n_states, *numbers)
+        n_step_weights = steps.n_weights
+        attributes = step_encoder(encoder)
+        if n_step_features or steps.n_attributes != (attributes.n_attributes if attributes else 0):
+            raise ValueError("the weights of steps do not belong to their attributes")
     # Before the layout, which takes memory for as many labels as the header says there are.
-    if len(other) != (bias + 2 * boundary) * n_states + max(n_step_features, 1) * n_states**2:
+    if len(other) != (bias + 2 * boundary) * n_states + n_step_weights:
         raise ValueError(f"{len(other)} weights of labels and steps for {n_states} labels")
     layout = chain_layout(
         n_features,
@@ -149,6 +168,7 @@ def _unpacked(file: ModelFile) -> ChainModel:
         bias=bias,
         boundary=boundary,
         n_step_features=n_step_features,
+        steps=steps,
     )
     w = np.concatenate([node_weights, other])
     if len(w) != layout.dim:

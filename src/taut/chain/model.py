@@ -35,6 +35,7 @@ class Stacked(NamedTuple):
     rows: Any  # (n_nodes, n_features) array or CSR matrix
     lengths: np.ndarray
     steps: np.ndarray | None = None  # (n_nodes, F): row t describes the step from t
+    step_attributes: Any = None  # (n_nodes, A) CSR: row t has those of the step that leads to t
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class ChainModel:
         """Sequences to be labelled, under the scheme and forced labels."""
         layout = self.layout
         features = with_weights_of(node_features(self.rows_like_fitted(text.rows)), layout.features)
-        problem = layout.for_prediction(features, text.lengths, text.steps)
+        problem = layout.for_prediction(
+            features, text.lengths, text.steps, step_attributes=text.step_attributes
+        )
         return problem.constrained(allowed_steps(self.labels, self.scheme), forced)
 
     @contextmanager
@@ -117,8 +120,27 @@ class ChainModel:
     def step_weights(self) -> np.ndarray:
         """(n_step, n_labels, n_labels)."""
         layout = self.layout
+        if layout.steps.is_sparse:
+            pairs, dense = layout.steps.pairs, np.zeros((1, layout.n_states, layout.n_states))
+            dense[0, pairs.sources, pairs.target] = self.w[layout.step_at :][: len(pairs.target)]
+            return dense
         shape = (layout.n_step, layout.n_states, layout.n_states)
         return self.w[layout.step_at :].reshape(shape)
+
+    def step_attribute_weights(self) -> Iterator[tuple[str, int, int, float]]:
+        """Attribute, label before, label after and weight, of the attributes of steps."""
+        steps = self.layout.steps
+        if not steps.n_attributes:
+            return
+        assert isinstance(self.encoder, TemplateEncoder)
+        assert self.encoder.steps is not None
+        weights = self.w[self.layout.step_at + steps.n_pairs :]
+        sources = steps.pairs.sources
+        for name, first, last in zip(
+            self.encoder.steps.names(), steps.weights[:-1], steps.weights[1:], strict=True
+        ):
+            for weight, pair in zip(weights[first:last], steps.of_pair[first:last], strict=True):
+                yield name, int(sources[pair]), int(steps.pairs.target[pair]), float(weight)
 
     def attribute_names(self) -> Sequence[Any]:
         """What the features are called: their attributes, or their numbers."""
@@ -142,15 +164,15 @@ def scaled_C(C: float | str, problem: Pairwise, *, is_crf: bool = False) -> floa
     """
     if C != "scale":
         return C  # type: ignore[return-value]
-    rows = problem.features.rows
+    rows, n_nodes = [problem.features.rows], problem.features.rows.n_rows
+    if problem.steps.n_attributes:
+        rows.append(problem.steps.rows)
     # Not by BLAS, whose sum depends on the number of its threads.
-    squares = float(np.einsum("i,i->", rows.values, rows.values))
+    squares = sum(float(np.einsum("i,i->", each.values, each.values)) for each in rows)
     if not is_crf:
-        return defaults.C_FACTOR / (1.0 + squares / rows.n_rows)
-    is_used = np.full(rows.n_features, rows.is_dense)
-    is_used[rows.indices] = True
-    share = int(np.count_nonzero(is_used)) / rows.n_rows
-    mean_square = squares / max(int(np.count_nonzero(rows.values)), 1)
+        return defaults.C_FACTOR / (1.0 + squares / n_nodes)
+    share = sum(each.n_used for each in rows) / n_nodes
+    mean_square = squares / max(sum(int(np.count_nonzero(each.values)) for each in rows), 1)
     return defaults.CRF_C_FACTOR * share**defaults.CRF_C_POWER / (mean_square or 1.0)
 
 

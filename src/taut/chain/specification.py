@@ -14,6 +14,7 @@ from taut.structures.slack_rescaled import checked_formulation
 from taut.text.schemes import Scheme
 
 FEATURES = ("auto", "all", "observed")
+TRANSITIONS = ("auto", "all", "observed")
 LOSSES = ("hamming", "hamming-sum")
 OF_SVMS = ("formulation", "slack_penalty")
 OF_CRFS = ("l1", "temperature", "loss_augmented", "decoding", "missing_label")
@@ -31,6 +32,7 @@ class Specification:
     bias: bool = True
     boundary: bool = True
     features: str = defaults.FEATURES
+    transitions: str = defaults.TRANSITIONS
     template: Any = None
     min_freq: int = defaults.MIN_FREQ
     scheme: str | None = None
@@ -58,6 +60,10 @@ class Specification:
         """Refuse values that no data could make right."""
         if self.features not in FEATURES:
             raise ValueError(f'features={self.features!r}; expected "auto", "all" or "observed"')
+        if self.transitions not in TRANSITIONS:
+            raise ValueError(
+                f'transitions={self.transitions!r}; expected "auto", "all" or "observed"'
+            )
         if isinstance(self.loss, str) and self.loss not in LOSSES:
             raise ValueError(
                 f'loss={self.loss!r}; expected "hamming", "hamming-sum" or a cost matrix'
@@ -70,6 +76,11 @@ class Specification:
             check_crf_options(self, "ChainSVM")
         else:
             checked_formulation(self.formulation)
+            if self.formulation == "slack" and self.transitions == "observed":
+                raise ValueError(
+                    'transitions="observed" is for formulation="margin"; its oracle of slack '
+                    'rescaling needs all transitions: use "all", or "auto"'
+                )
 
     def parameters(self) -> dict[str, Any]:
         """Those that the estimator of this kind has; their names are the fields."""

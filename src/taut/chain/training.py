@@ -43,6 +43,10 @@ from taut.structures.smoothed import smoothed
 from taut.text.columns import Column
 from taut.text.schemes import MisfitLabel, Scheme, parse_labels
 
+# With observed transitions a run keeps so many numbers for each pair of labels: costs, and tables
+# of scores for two threads.
+TABLES = 8
+
 Score = Callable[[np.ndarray], float]  # of weights, on held-out data
 
 
@@ -240,7 +244,7 @@ def new_training(specification: Specification, data: Data, classes: Any = None) 
         parts = chosen_parts(data.y, known) if classes is None else as_labels(classes, data.y)
         labels = LabelCodec(parts)
         numbers = numbers_of_known(labels, data.y, specification.missing_label)
-    _check_number_of_labels(labels, text.lengths, data)
+    _check_number_of_labels(specification, labels, text.lengths, data)
     allowed_steps(labels, specification.parsed_scheme())  # refuses labels not of the scheme
     weights = checked_weights(data.sample_weight, len(text.lengths))
     stacked = fitted_rows(encoder, text, data.X_name)
@@ -278,6 +282,8 @@ def _examples(
             importance=weights,
             allowed=allowed_steps(labels, scheme),
             known=known,
+            only_seen_steps=has_observed_transitions(spec, len(classes), stacked.steps),
+            step_attributes=stacked.step_attributes,
         )
     except InvalidTruth as error:
         raise error.with_names(classes) from None
@@ -297,16 +303,23 @@ def _for_a_loose_tol(tol: float) -> BCFW:
     return BCFW(order=Order.PERMUTED, averaging=True, refresh=passes)
 
 
-def _check_number_of_labels(labels: LabelCodec, lengths: np.ndarray, data: Data) -> None:
+def _check_number_of_labels(
+    specification: Specification, labels: LabelCodec, lengths: np.ndarray, data: Data
+) -> None:
     classes = labels.classes.tolist()
     if len(classes) < 2:
         raise ValueError(
             f"{data.y_name}: there is one label only, {classes[0]!r}; there is nothing to learn"
         )
+    n, n_nodes, n_labels = len(lengths), int(lengths.sum()), len(classes)
+    if has_observed_transitions(specification, n_labels, None):
+        needed, mostly = TABLES * n_labels**2 + n_nodes, "tables of all pairs of labels"
+    else:
+        needed, mostly = pairs_and_labels(n, n_nodes, n_labels), "pairs of labels in each sequence"
     check_memory(
-        pairs_and_labels(len(lengths), int(lengths.sum()), len(classes)),
-        f"{data.y_name}: there are {len(classes)} labels ({few(classes)}); training",
-        "pairs of labels in each sequence",
+        needed,
+        f"{data.y_name}: there are {n_labels} labels ({few(classes)}); training",
+        mostly,
         data.if_too_many,
     )
 
@@ -322,6 +335,16 @@ def known_labels(specification: Specification, y: Any) -> np.ndarray | None:
             "mean that there is none"
         )
     return None if known.all() else known
+
+
+def has_observed_transitions(
+    spec: Specification, n_labels: int, step_features: np.ndarray | None
+) -> bool:
+    """Whether only pairs of labels that follow each other in training have weights."""
+    if spec.transitions == "auto":
+        is_margin = spec.is_crf or spec.formulation == "margin"
+        return n_labels > defaults.MANY_LABELS and step_features is None and is_margin
+    return spec.transitions == "observed"
 
 
 def is_observed(features: str, rows: Any, n_labels: int) -> bool:

@@ -95,6 +95,9 @@ def check_shift(example: Example, y: np.ndarray, psi: np.ndarray) -> None:
     problem, expected = example.problem, moved(example, y)
     mu = problem.with_room(problem.new_dual(), False)
     example.call("remember", example.i, y, mu, example.work)
+    # A change that was begun before margins are asked for is no part of what is shifted.
+    example.features(y)
+    example.call("begin_margins", example.i, example.work)
     for each, amount in ((y, STEP), (example.truth, -STEP)):
         example.call("shift", example.i, each, amount, 0.5, mu, example.delta, example.work)
     example.call("finish_shifts", example.i, 0.5, mu, example.delta, example.work)

@@ -74,6 +74,13 @@ def add_train(train: ArgumentParser) -> None:
         f"all up to {defaults.MOST_WEIGHTS:,} weights",
     )
     add(
+        "--transitions",
+        choices=("auto", "all", "observed"),
+        default=defaults.TRANSITIONS,
+        help="weights for all steps from label to label, or only those seen in training; auto: all "
+        f"up to {defaults.MANY_LABELS} labels",
+    )
+    add(
         "--min-freq",
         type=at_least(1),
         default=defaults.MIN_FREQ,

@@ -7,6 +7,7 @@ Columns, apart by tabs, below a line of their names:
     bias        (empty)               of any token
     begin, end  (empty)               of the first, the last token
     transition  the label before      the label after
+    transition:ATTRIBUTE              likewise, where the token after has this attribute of steps
 
 Of models of matrices an attribute is the number of a column, and ``transition:3`` a weight of the
 step feature 3. A backslash, a tab and line ends within names are written as ``\\\\``, ``\\t``,
@@ -84,6 +85,9 @@ def _weights(model: ChainModel, labels: list[str]) -> Iterator[tuple[str, str, s
         kind = f"transition:{feature}" if model.has_step_features else "transition"
         for before, after in np.argwhere(steps).tolist():
             yield kind, labels[before], labels[after], float(steps[before, after])
+    for attribute, before, after, weight in model.step_attribute_weights():
+        if weight:
+            yield f"transition:{escaped(attribute)}", labels[before], labels[after], weight
 
 
 def escaped(text: str) -> str:

@@ -102,6 +102,7 @@ class ChainCRF(ChainEstimator):
         bias: bool = True,
         boundary: bool = True,
         features: str = "auto",
+        transitions: str = "auto",
         template: str | os.PathLike[str] | None = None,
         min_freq: int = 1,
         scheme: str | None = None,
@@ -134,6 +135,7 @@ class ChainCRF(ChainEstimator):
         self.bias = bias
         self.boundary = boundary
         self.features = features
+        self.transitions = transitions
         self.template = template
         self.min_freq = min_freq
         self.scheme = scheme

@@ -33,7 +33,11 @@ class ChainSVM(ChainEstimator):
     features : {"auto", "all", "observed"}
         Which weights a sparse attribute has: one for every label, or only for the labels it was
         seen with in training, as CRFsuite does: a tenth of the memory, a little less accurate
-        (CoNLL-2000: F1 93.4 instead of 93.6). "auto" is "all" up to 50 million weights.
+        (CoNLL-2000: F1 93.4 instead of 93.6). "auto" is "all" up to 20 million weights.
+    transitions : {"auto", "all", "observed"}
+        Which steps from label to label have a weight: all, or only those seen in training; others
+        score zero and are possible all the same. "auto" is "all" up to 50 labels: beyond, time and
+        memory of observed ones are a fraction, with the same accuracy.
     template : str, path or None
         For text in columns: the features to make of them, by the name of a built-in template
         ("chunking", "ner", "pos"), a file, or the text of one; see :mod:`taut.text.template`.
@@ -104,6 +108,7 @@ class ChainSVM(ChainEstimator):
         bias: bool = True,
         boundary: bool = True,
         features: str = "auto",
+        transitions: str = "auto",
         template: str | os.PathLike[str] | None = None,
         min_freq: int = 1,
         scheme: str | None = None,
@@ -133,6 +138,7 @@ class ChainSVM(ChainEstimator):
         self.bias = bias
         self.boundary = boundary
         self.features = features
+        self.transitions = transitions
         self.template = template
         self.min_freq = min_freq
         self.scheme = scheme

@@ -5,9 +5,10 @@ is a sum over pairs and the rest,
 
     Σ_k f[k] exp(step from k to l) = (Σ_k f[k] − Σ over pairs f[k]) + Σ over pairs f[k] E_s
 
-and likewise backward. The difference loses digits where pairs have nearly all of the sum: with f
-scaled to a sum of one the error is about 1e-16, whatever the result, and never below zero. See
-:mod:`taut.inference.forward_backward` for the names; what that does by logarithms is done there.
+and likewise backward. The difference loses digits where pairs have nearly all of the sum: its error
+is about 1e-16 of Σ_k f[k], whatever the result. Where the result is so small that this matters,
+what is no pair is summed one by one. See :mod:`taut.inference.forward_backward` for the names; what
+that does by logarithms is done there.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,10 @@ import numpy as np
 from taut._compile import Cube, Matrix, Vector, by_reference, compiled
 from taut.inference.exponentials import exponentials
 from taut.inference.forward_backward import WIDEST, ChainSums, new_chain_sums, scale_row
+from taut.inference.pairs import pair_of
+
+# A difference of sums is taken if the result is this part of the larger: three digits are lost.
+FEW_DIGITS = 1e-3
 
 
 @by_reference
@@ -60,6 +65,32 @@ def are_close(theta, step, length, sharpness):
 
 
 @compiled
+def _rest_into(f, pairs, label):
+    """Σ f[k] over sources whose step to this label is no pair."""
+    rest = 0.0
+    for k in range(f.size):
+        if f[k] > 0.0 and pair_of(pairs, k, label) < 0:
+            rest += f[k]
+    return rest
+
+
+@compiled
+def _rest_from(a, pairs, source):
+    """Σ a[l] over labels to which the step from this one is no pair."""
+    rest = 0.0
+    label = 0
+    for s in range(pairs.begin[source], pairs.begin[source + 1]):
+        while label < pairs.target[s]:
+            rest += a[label]
+            label += 1
+        label += 1
+    while label < a.size:
+        rest += a[label]
+        label += 1
+    return rest
+
+
+@compiled
 def _onward(f, table, pairs, with_pair, out):
     """out[l] = Σ_k f[k] exp(step from k to l)."""
     total = 0.0
@@ -76,7 +107,10 @@ def _onward(f, table, pairs, with_pair, out):
             out[target[s]] += f[k] * table[s]
     for label in range(out.size):
         if pairs.n_into[label] < out.size:
-            out[label] += max(total - with_pair[label], 0.0)
+            rest = total - with_pair[label]
+            if out[label] + rest < FEW_DIGITS * total:
+                rest = _rest_into(f, pairs, label)
+            out[label] += rest
 
 
 @compiled
@@ -91,8 +125,12 @@ def _back(table, a, pairs, out):
         for s in range(begin[k], begin[k + 1]):
             of_pairs += table[s] * a[target[s]]
             without += a[target[s]]
-        rest = max(total - without, 0.0) if begin[k + 1] - begin[k] < out.size else 0.0
-        out[k] = of_pairs + rest
+        out[k] = of_pairs
+        if begin[k + 1] - begin[k] < out.size:
+            rest = total - without
+            if of_pairs + rest < FEW_DIGITS * total:
+                rest = _rest_from(a, pairs, k)
+            out[k] += rest
 
 
 @compiled
@@ -156,6 +194,7 @@ def keep_most(probability, scores, enough, out):
     find; minus infinity for the others."""
     least, above = 0.25, 0.0
     total = 0.0
+    enough = max(enough, 1e-300)  # at least one label
     while least > 1e-300:
         total = 0.0
         for k in range(probability.size):

@@ -69,7 +69,7 @@ from taut.solvers.corners import (
     saved_corners,
     with_new_blocks,
 )
-from taut.solvers.corrective import cheap_passes, corrective_steps, sweep
+from taut.solvers.corrective import cheap_passes, corrective_steps, remember_all, sweep
 from taut.solvers.objective import Objective
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.solution import Solution, describe
@@ -225,6 +225,18 @@ class BCFWRun(BlockRun):
         first = len(earlier.state.ell)
         self._put_corners(with_new_blocks(self.problem, corners, self.lengths, first))
 
+    def _shrink(self, share: float, n_blocks: int) -> None:
+        super()._shrink(share, n_blocks)
+        self._remember_all()
+
+    def _remember_all(self) -> None:
+        """A dual that grows may have none of the numbers of a labelling whose weight is zero."""
+        if self.solver.keeps_gram and self.problem.dual_grows:
+            at = 0
+            while at < self.n:
+                self.make_room()
+                at = in_mode(remember_all, self.problem)(self.problem, self.state, at)
+
     @property
     def unsavable(self) -> str:
         if not self.solver.keeps_corners or self.is_compiled:
@@ -248,6 +260,7 @@ class BCFWRun(BlockRun):
                 raise ValueError("the active sets are inconsistent")
             self._put_corners(corners)
         super().put(arrays)
+        self._remember_all()
 
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         super().check(arrays, certificate)

@@ -94,6 +94,22 @@ def remember_products(problem, state, i, slot):
     clear(state.delta)
 
 
+@compiled
+def remember_all(problem: Problem, state, first):
+    """Tell the problem of all labellings that are remembered, from this block on; returns the block
+    at which its memory is full, or how many there are."""
+    corners = state.corners
+    for i in range(first, corners.head.size):
+        slot = corners.head[i]
+        while slot >= 0:
+            if not dual_has_room(problem, state.mu, state.work):
+                return i
+            y = corners.labels[corners.label_at[slot] :]
+            remember(problem, i, y, state.mu, state.work)
+            slot = corners.following[slot]
+    return corners.head.size
+
+
 @both_modes
 def load_block(problem, state, i):
     """Fill the scratch with block i; returns their number, sum_a alpha_a h_a and max_a h_a."""

@@ -22,7 +22,7 @@ The methods that a solver calls are compiled where it is (see :mod:`taut._compil
 they share are in ``pairwise_kernels``, the arrays themselves in ``pairwise_arrays``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -326,6 +326,26 @@ class Pairwise(PairwiseArrays):
                 np.add.at(mu, at, 1.0 if constant else problem.step_features[first, f])
                 at += matrix
         return mu
+
+    def step_tables(problem, i: int, work: Any) -> np.ndarray:
+        """The scores of all steps of an example that ``scores`` prepared: a table (K, K) for each,
+        or one that all share."""
+        n_tables = min(len(work.pair), problem.pointer[i + 1] - problem.pointer[i] - 1)
+        return work.pair[: max(n_tables, 1)]
+
+    def allowed_scores(problem, i: int, work: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of the scores of nodes and of steps, minus infinity where constraints forbid."""
+        nodes, n_states = slice(problem.pointer[i], problem.pointer[i + 1]), problem.n_states
+        theta = work.theta[: nodes.stop - nodes.start].copy()
+        pair = problem.step_tables(i, work).copy()
+        if problem.forced.size:
+            forced = problem.forced[nodes, None]
+            theta[(forced >= 0) & (forced != np.arange(n_states))] = -np.inf
+        if problem.closed.size:
+            pair += problem.closed[:n_states]
+            theta[0] += problem.closed[n_states]
+            theta[-1] += problem.closed[n_states + 1]
+        return theta, pair
 
     def new_work(problem) -> Work:
         longest, n_states = problem.longest, problem.n_states

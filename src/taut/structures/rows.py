@@ -34,6 +34,13 @@ class Rows(NamedTuple):
         """All that are stored."""
         return rows.dense.reshape(-1) if rows.is_dense else rows.data
 
+    @property
+    def n_used(rows) -> int:
+        """How many features some row has."""
+        is_used = np.full(rows.n_features, rows.is_dense)
+        is_used[rows.indices] = True
+        return int(np.count_nonzero(is_used))
+
     def of_first(rows, count: int) -> tuple[np.ndarray, ...]:
         """The arrays that describe the first ``count`` rows."""
         if rows.is_dense:

@@ -252,8 +252,9 @@ class SlackRescaled(SlackRescaledFields):
 
 def roomier(problem: Any, mu: np.ndarray, for_all: bool) -> np.ndarray:
     """With room for changes of the base problem's part."""
-    base = problem.base.with_room(mu[: -problem.n], for_all)
-    return mu if base.size == mu.size - problem.n else np.concatenate([base, mu[-problem.n :]])
+    part = mu[: -problem.n]
+    base = problem.base.with_room(part, for_all)
+    return mu if base is part else np.concatenate([base, mu[-problem.n :]])
 
 
 def copied(problem: Any, source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Chains with many labels, or with step attributes: steps and dual hold only what is there.
 
 The model is that of :mod:`taut.structures.pairwise` with constant steps, but only some pairs of
-labels have a weight (see :mod:`taut.structures.sparse_steps`); every other step scores zero. With the
-attributes a of the step that leads to node t, and their values x_ta,
+labels have a weight (see :mod:`taut.structures.sparse_steps`); every other step scores zero. With
+the attributes a of the step that leads to node t, and their values x_ta,
 
     score(y) = [nodes as there] + sum_t (w_step[s] + sum_a x_ta w_a[s]),   s the pair (y_t-1, y_t)
 
@@ -53,6 +53,7 @@ from taut.structures.pairwise_kernels import (
     push_label,
     push_labels,
 )
+from taut.structures.pairwise_rescaled import PairwiseSearch
 from taut.structures.sparse_chain_kernels import (
     clear_change,
     key_of_step,
@@ -273,6 +274,11 @@ class SparseChain(Pairwise):
                 append(mu, i, work.touched[j], 0.0)
         clear_change(work)
 
+    def begin_margins(problem, i, work):
+        work.visit[0] += 1
+        # Shifts may follow, which are added up where a change is: none begins with another's.
+        clear_change(work)
+
     def margin(problem, w, i, y, work):
         features, n_states = problem.features, problem.n_states
         theta, known, visit = work.theta, work.known, work.visit[0]
@@ -379,6 +385,12 @@ class SparseChain(Pairwise):
 
     def new_dual(problem) -> np.ndarray:
         """At the truth."""
+        if problem.largest_image > sparse_dual.MOST_KEYS:
+            raise ValueError(
+                f"a sequence of {problem.longest} positions with {problem.n_states} labels has "
+                f"{problem.largest_image:,} steps and labels, more than {sparse_dual.MOST_KEYS:,}; "
+                "merge rare labels, or cut long sequences"
+            )
         return sparse_dual.packed(problem._truths())
 
     def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
@@ -387,8 +399,7 @@ class SparseChain(Pairwise):
         more = 2 * np.diff(problem.pointer)
         if for_all and sparse_dual.has_room_for_all(mu, more):
             return mu
-        more[0] = max(more[0], problem.largest_image)
-        return sparse_dual.with_room(mu, more)
+        return sparse_dual.with_room(mu, more, problem.largest_image, for_all)
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         blocks = sparse_dual.unpacked(source)
@@ -410,6 +421,13 @@ class SparseChain(Pairwise):
         size, value, key = (int(at(dual, i)) for at in (size_of, values_at, keys_at))
         image[dual.view(np.int32)[key : key + size]] = dual[value : value + size]
         return image
+
+    def step_tables(problem, i: int, work: SparseWork) -> np.ndarray:
+        n_tables = min(len(work.step), problem.pointer[i + 1] - problem.pointer[i] - 1)
+        n_states, step = problem.n_states, work.step[: max(n_tables, 1)]
+        tables = np.zeros((len(step), n_states**2))
+        tables[:, problem.steps.pairs.codes] = step
+        return tables.reshape(-1, n_states, n_states)
 
     def new_work(problem) -> SparseWork:  # type: ignore[override]  # its own kind
         longest, n_states, steps = problem.longest, problem.n_states, problem.steps
@@ -439,6 +457,12 @@ class SparseChain(Pairwise):
             count=np.zeros(1, np.int64),
             known=np.zeros((longest, n_states), np.int64),
             visit=np.zeros(1, np.int64),
+        )
+
+    def new_rescaled_search(problem) -> PairwiseSearch:
+        raise ValueError(
+            "slack rescaling needs a score for every step of labels; train with all transitions, "
+            "or with margin rescaling"
         )
 
     def new_delta(problem) -> Accumulator:

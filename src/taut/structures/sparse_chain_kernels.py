@@ -10,7 +10,7 @@ from taut.structures.pairwise_kernels import push_row
 def pairs_of_image(problem, length):
     """How many numbers of an image are those of pairs."""
     n_pairs = problem.steps.pairs.target.size
-    return n_pairs * (length - 1) if problem.steps.weights.size > 0 else n_pairs
+    return n_pairs * (length - 1) if problem.steps.weights.size > 1 else n_pairs
 
 
 @both_modes
@@ -19,7 +19,7 @@ def key_of_step(problem, nodes, y, t):
     pair = pair_of(problem.steps.pairs, y[t - 1], y[t])
     if pair < 0:
         return -1
-    if problem.steps.weights.size > 0:
+    if problem.steps.weights.size > 1:
         return nodes + (t - 1) * problem.steps.pairs.target.size + pair
     return nodes + pair
 
@@ -31,7 +31,7 @@ def pair_scores(problem, w, first, length, step):
     n_pairs = steps.pairs.target.size
     constant = w[problem.step_at : problem.step_at + n_pairs]
     at = problem.step_at + n_pairs
-    if steps.weights.size == 0:
+    if steps.weights.size <= 1:
         for s in range(n_pairs):
             step[0, s] = constant[s]
         return
@@ -54,7 +54,7 @@ def pair_score(problem, w, node, source, target):
     if pair < 0:
         return 0.0
     total = w[problem.step_at + pair]
-    if steps.weights.size > 0:
+    if steps.weights.size > 1:
         at, rows = problem.step_at + steps.pairs.target.size, steps.rows
         for position in range(rows.indptr[node], rows.indptr[node + 1]):
             attribute = rows.indices[position]
@@ -70,7 +70,7 @@ def push_pair(problem, first, number, amount, delta):
     """delta += amount * what one number of the image, of a pair, stands for."""
     steps = problem.steps
     n_pairs = steps.pairs.target.size
-    if steps.weights.size == 0:
+    if steps.weights.size <= 1:
         push(delta, problem.step_at + number, amount)
         return
     before = number // n_pairs
@@ -91,7 +91,9 @@ def push_pairs(problem, first, length, numbers, amount, delta):
     """The same for all numbers of pairs, where ``delta`` keeps rows."""
     steps = problem.steps
     n_pairs = steps.pairs.target.size
-    if steps.weights.size == 0:
+    if n_pairs == 0:
+        return
+    if steps.weights.size <= 1:
         push_row(delta, problem.step_at, numbers[:n_pairs], amount)
         return
     rows, at = steps.rows, problem.step_at + n_pairs

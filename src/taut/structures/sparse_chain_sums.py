@@ -89,7 +89,7 @@ def _by_full_tables(problem, length, work, sums, sharpness, theta, node, pairs):
             scaled_step(t, dense, dense.step)
         else:
             logarithmic_step(t, pair, sharpness, dense, dense.step)
-        at = t * n_pairs if steps.weights.size > 0 else 0
+        at = t * n_pairs if steps.weights.size > 1 else 0
         for source in range(problem.n_states):
             for s in range(steps.pairs.begin[source], steps.pairs.begin[source + 1]):
                 pairs[at + s] += dense.step[source, steps.pairs.target[s]]

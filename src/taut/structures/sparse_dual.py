@@ -81,6 +81,8 @@ def unpacked(mu: np.ndarray) -> Blocks:
     # Numbers this small do not overflow.
     if not fits.all() or np.any(starts + floats_of(room) > mu.size):
         raise ValueError("a block of the dual is where no block can be")
+    if sizes.sum() > mu.size:  # sums of so few numbers this small do not overflow, either
+        raise ValueError("blocks of the dual lie over each other")
     keys = mu.view(np.int32)[_ranges(2 * (starts + room), sizes)]
     return Blocks(sizes.copy(), kept.copy(), keys, mu[_ranges(starts, sizes)])
 
@@ -115,19 +117,26 @@ def check_truths(blocks: Blocks, truths: Blocks) -> None:
         raise ValueError("the dual does not begin with the truth")
 
 
-def with_room(mu: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """The same blocks, and room for every one to take so many ``more`` keys at a time."""
+def with_room(mu: np.ndarray, more: np.ndarray, largest: int, for_all: bool) -> np.ndarray:
+    """The same blocks, and room for any one to take ``largest`` keys; and for every one to take so
+    many ``more``, one after the other, or half of them unless it is ``for_all``."""
     blocks = unpacked(mu)
-    each = floats_of(_roomy(blocks.sizes + more)) + 1
+    one = floats_of(_roomy(blocks.sizes.max(initial=0) + np.array(largest)))
+    spare = int(_to_grow(blocks.sizes, more).sum())
     # Memory that is never written to is never taken.
-    return packed(blocks, int(each.sum()) // 2 + 4 * int(each.max(initial=0)))
+    return packed(blocks, (spare if for_all else spare // 2) + int(one) + 2)
 
 
 def has_room_for_all(mu: np.ndarray, more: np.ndarray) -> bool:
     """Whether every block can take so many ``more`` keys, one after the other."""
     whole = mu.view(np.int64)
     sizes = whole[HEAD : HEAD + PER_BLOCK * int(whole[N])].reshape(-1, PER_BLOCK)[:, SIZE]
-    return bool(whole[USED] + (floats_of(_roomy(sizes + more)) + 1).sum() <= whole[CAPACITY])
+    return bool(whole[USED] + _to_grow(sizes, more).sum() <= whole[CAPACITY])
+
+
+def _to_grow(sizes: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """How many numbers of the pool ``reserve`` takes for each block."""
+    return floats_of(_roomy(sizes + more)) + 1
 
 
 def _roomy(sizes: np.ndarray) -> np.ndarray:

@@ -55,6 +55,13 @@ class Steps(NamedTuple):
 
     def followed_by(steps, more: "Steps") -> "Steps":
         """The nodes of these and then others, under the weights of these."""
+        if (steps.is_sparse, steps.n_attributes) != (more.is_sparse, more.n_attributes):
+            raise ValueError(
+                f"examples with {more.n_attributes} step attributes and "
+                f"{'some' if more.is_sparse else 'all'} pairs of labels cannot be added to those "
+                f"with {steps.n_attributes} and {'some' if steps.is_sparse else 'all'}; build both "
+                "alike"
+            )
         return steps._replace(rows=steps.rows.followed_by(more.rows))
 
     def most_touched(steps, pointer: np.ndarray) -> tuple[int, int]:

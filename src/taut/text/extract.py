@@ -24,7 +24,7 @@ from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns
 from taut.text.derived import Coded, Place, derive, derived_of, join_term, places_of
 from taut.text.numbering import Numbering, check_codes
-from taut.text.template_parts import Feature, Template, TemplateError, Term, is_vector
+from taut.text.template_parts import Feature, Template, Term, is_vector
 from taut.text.word_files import Vectors
 
 MOST_CODES = 2**62
@@ -80,7 +80,6 @@ class TemplateEncoder:
     # --- learning and finding -------------------------------------------------------------------
 
     def fit_transform(self, text: Columns) -> sparse.csr_array:
-        _refuse_steps(self.steps)
         text = self._checked(text)
         self.values = [Numbering() for _ in range(self.n_values)]
         self.tables = [[] for _ in self.groups]
@@ -304,11 +303,3 @@ def _groups(features: list[Feature]) -> list[list[int]]:
     for f, feature in enumerate(features):
         groups.setdefault(f if feature.texts is None else feature.texts, []).append(f)
     return list(groups.values())
-
-
-def _refuse_steps(steps: "TemplateEncoder | None") -> None:
-    if steps is not None:
-        raise TemplateError(
-            "the template has features of steps (step: ..., or B and * lines with macros), which "
-            "models cannot learn yet; remove these lines"
-        )
