@@ -63,7 +63,11 @@ def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X")
     X = sequences_of(X)
     if encoder is None:
         return stack(_whole(X), n_features, name)
-    text = text_for(encoder, X, name)
+    return rows_of(encoder, text_for(encoder, X, name))
+
+
+def rows_of(encoder: Encoder, text: Any) -> Stacked:
+    """The rows of text, and what goes with them, under the attributes known from training."""
     steps = step_encoder(encoder)
     return Stacked(
         encoder.transform(text),

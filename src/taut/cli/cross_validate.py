@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from taut.chain.model import Stacked
+from taut.chain.encoding import rows_of
 from taut.chain.scoring import ACCURACY, SPAN_F1, score, write_spans
 from taut.chain.specification import Specification
 from taut.chain.training import Training, new_training
@@ -67,8 +67,7 @@ def _fold(training: Training, part: Labelled, metric: str, options: Namespace) -
         say(f"note: {message}")
     model, encoder = training.model(solution), training.encoder
     assert encoder is not None  # text always has one
-    rows = encoder.transform(part.text)  # type: ignore[arg-type]
-    found = model.decode(Stacked(rows, part.text.lengths), n_threads=options.threads)
+    found = model.decode(rows_of(encoder, part.text), n_threads=options.threads)
     predicted = Column(found, model.labels.classes.tolist())
     return Fold(
         score(part.labels, predicted, part.text.lengths, metric),

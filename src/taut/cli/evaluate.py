@@ -4,8 +4,8 @@ import json
 from argparse import Namespace
 from typing import Any
 
+from taut.chain.encoding import rows_of
 from taut.chain.file import load_chain
-from taut.chain.model import Stacked
 from taut.chain.scoring import write_spans
 from taut.cli.compilation import announce_compilation
 from taut.cli.data import (
@@ -37,8 +37,8 @@ def run(options: Namespace) -> int:
     names = list(map(str, model.labels.classes.tolist()))
     check_known(data.labels, names, files, layout)
     check_width(data.text, model.encoder, name_of_all(files))
-    rows = model.encoder.transform(data.text)  # type: ignore[union-attr, arg-type]
-    text = Stacked(rows, data.text.lengths)
+    assert model.encoder is not None  # layout_of refused models of matrices
+    text = rows_of(model.encoder, data.text)
     predicted = Column(model.decode(text, n_threads=options.threads), names)
     with data.located():
         report = _report(data, predicted, options.strict)

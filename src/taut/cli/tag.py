@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from taut.chain.chain_posterior import n_best_labellings, node_marginals
+from taut.chain.encoding import rows_of
 from taut.chain.file import load_chain
 from taut.chain.model import ChainModel, Stacked
 from taut.cli.compilation import announce_compilation
@@ -81,9 +82,9 @@ class Tagger:
         if not len(lengths):
             return Found([])
         check_width(piece.text, encoder, self.source)
-        rows = encoder.transform(piece.text)  # type: ignore[union-attr, arg-type]
+        assert encoder is not None  # layout_of refused models of matrices
         try:
-            found = self._found(Stacked(rows, lengths), self._forced(piece))
+            found = self._found(rows_of(encoder, piece.text), self._forced(piece))
         except ImpossibleConstraint as error:
             raise self._located(error, piece) from None
         self.done += len(lengths)

@@ -131,7 +131,7 @@ class PairwiseArrays(NamedTuple):
             truth=np.zeros(0, np.int32),
             loss_scale=np.zeros(0),
             importance=np.zeros(0),
-            steps=problem.steps.of_nodes(None, 0),
+            steps=problem.steps.of_no_nodes(),
             step_features=np.zeros((0, problem.step_features.shape[1])),
             forced=np.zeros(0, np.int32),
             n=0,

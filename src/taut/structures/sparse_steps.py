@@ -42,16 +42,18 @@ class Steps(NamedTuple):
         return steps.n_pairs + steps.of_pair.size
 
     def of_nodes(steps, attributes: Any, n_nodes: int) -> "Steps":
-        """The same weights, for the attributes of other nodes; None if these have none."""
-        rows = empty_rows(n_nodes, steps.n_attributes)
-        if attributes is not None:
-            rows = as_rows(sparse.csr_array(attributes))
+        """The same weights, for the attributes of other nodes; None where there are no weights."""
+        rows = empty_rows(n_nodes) if attributes is None else as_rows(sparse.csr_array(attributes))
         if (rows.n_rows, rows.n_features) != (n_nodes, steps.n_attributes):
             raise ValueError(
                 f"there are {rows.n_features} step attributes of {rows.n_rows} positions; "
                 f"{steps.n_attributes} of {n_nodes} are expected"
             )
         return steps._replace(rows=rows)
+
+    def of_no_nodes(steps) -> "Steps":
+        """The weights alone."""
+        return steps._replace(rows=empty_rows(0, steps.n_attributes))
 
     def followed_by(steps, more: "Steps") -> "Steps":
         """The nodes of these and then others, under the weights of these."""
