@@ -21,6 +21,7 @@ from taut.files.model_file import ModelFileError, read_model, write_model
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"], ["cats", "sat"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
+OF_STEPS = "w[0]; step: w[-1]|w[0]; step: suffix(w[0], 1)"
 STORED = Path(__file__).parent / "data" / "chain_v1.taut"
 
 
@@ -30,7 +31,7 @@ def trained(**options):
     )
 
 
-@pytest.fixture(scope="module", params=["template", "attributes", "sparse", "dense", "v1"])
+@pytest.fixture(scope="module", params=["template", "steps", "attributes", "sparse", "dense", "v1"])
 def contents(request, tmp_path_factory):
     """Header and arrays of a good file."""
     if request.param == "v1":
@@ -38,6 +39,8 @@ def contents(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("chain") / "model.taut"
     if request.param == "template":
         clf = trained()
+    elif request.param == "steps":
+        clf = trained(template=OF_STEPS)
     elif request.param == "attributes":
         clf = trained(template=None)
     else:
@@ -79,6 +82,28 @@ def test_a_file_of_the_first_version_is_still_read():
     assert clf.predict([*SENTENCES, ["the", "dog", "sat"]]) == [*TAGS, ["D", "N", "V"]]
     assert clf.solution_.status.name == "CONVERGED"
     assert clf.attributes_[0] == "w[-1]=the"
+
+
+def test_features_of_steps_come_back(tmp_path):
+    clf = trained(template=OF_STEPS)
+    clf.save(tmp_path / "model.taut")
+    again = taut.load(tmp_path / "model.taut")
+    assert again.step_features_ == clf.step_features_ != {}
+    assert again.transition_features_ == clf.transition_features_ != {}
+    assert again.predict([*SENTENCES, ["zebras"]]) == clf.predict([*SENTENCES, ["zebras"]])
+
+
+@pytest.mark.parametrize("template", ["w[0]", "w[0]; step: w[0]"])
+def test_steps_may_all_be_without_weights(template, tmp_path):
+    """Where all sentences have one word, no label follows another."""
+    sentences, tags = [["the"], ["cat"], ["sat"]], [["D"], ["N"], ["V"]]
+    clf = ChainSVM(template=template, transitions="observed", random_state=0)
+    clf.fit(sentences, tags).save(tmp_path / "model.taut")
+    again = taut.load(tmp_path / "model.taut")
+    assert again.transition_features_ == {}
+    assert again.end_.tolist() == clf.end_.tolist()  # they stand before those of steps
+    for some in (sentences, SENTENCES):
+        assert again.predict(some) == clf.predict(some)
 
 
 def changed(contents, folder, header=None, arrays=None):

@@ -34,7 +34,7 @@ def unpacked_steps(K: int, pair: np.ndarray, count: np.ndarray, of_pair: np.ndar
         raise ValueError("its steps are not in rows")
     if pair.min(initial=0) < 0 or pair.max(initial=-1) >= K**2 or np.any(np.diff(pair) <= 0):
         raise ValueError("a weight belongs to a step that does not exist")
-    if count.min(initial=1) < 1 or count.max(initial=1) > len(pair) or count.sum() != len(of_pair):
+    if count.min(initial=1) < 1 or count.max(initial=0) > len(pair) or count.sum() != len(of_pair):
         raise ValueError("an attribute of steps has no weights, or more than there are steps")
     if of_pair.min(initial=0) < 0 or of_pair.max(initial=-1) >= len(pair):
         raise ValueError("an attribute has a weight for a step that does not exist")

@@ -151,18 +151,15 @@ def _kind_of(steps: Steps | None, n_all: int) -> tuple[type[Pairwise], int]:
 def _places(
     n_node_weights: int, n_states: int, bias: bool, boundary: bool, n_step_weights: int
 ) -> dict[str, int]:
-    """Where each group of weights starts, -1 if there is none, and the number of all weights."""
-    sizes = {
-        "bias_at": bias * n_states,
-        "begin_at": boundary * n_states,
-        "end_at": boundary * n_states,
-        "step_at": n_step_weights,
-    }
+    """Where each group of weights starts, and the number of all weights.
+
+    Groups of a weight for each label are at -1 if they are not there; steps come last.
+    """
     places, at = {}, n_node_weights
-    for name, size in sizes.items():
-        places[name] = at if size else -1
-        at += size
-    return {**places, "dim": at}
+    for name, is_there in {"bias_at": bias, "begin_at": boundary, "end_at": boundary}.items():
+        places[name] = at if is_there else -1
+        at += n_states * is_there
+    return {**places, "step_at": at, "dim": at + n_step_weights}
 
 
 def _floats(values: np.ndarray) -> np.ndarray:
