@@ -35,9 +35,12 @@ MOST_BITS = 100
 BOUNDARIES = ("BOS", "EOS")
 
 
-STRING = r'"(?:[^"\\]|\\.)*"'
-TOKEN = re.compile(STRING + r"|\w+|\.\.|[-+]\d+|\s+|.", re.DOTALL)
-PIECE = re.compile(STRING + r'|[^"#;]+|.', re.DOTALL)
+OPEN_STRING = r'"(?:[^"\\]|\\.)*'
+STRING = OPEN_STRING + '"'
+# A string that nobody closes goes to the end: to look for its end from each of its quotation marks
+# would take the square of the time.
+TOKEN = re.compile(OPEN_STRING + r'"?|\w+|\.\.|[-+]\d+|\s+|.', re.DOTALL)
+PIECE = re.compile(OPEN_STRING + r'"?|[^"#;]+|.', re.DOTALL)
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
