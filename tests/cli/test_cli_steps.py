@@ -53,6 +53,13 @@ def test_held_out_labels_are_found(taut, text):
     assert json.loads(answer.out)["cv"]["mean"] == 1.0
 
 
+def test_slack_rescaling_has_no_oracle_for_them(fails, text, tmp_path):
+    run = ("train", text, "-o", tmp_path / "m", "--formulation", "slack", "--quiet")
+    assert "use --formulation margin, or a template" in fails(*run, "--template", TEMPLATE)
+    line = fails(*run, "--template", "w[0]", "--transitions", "observed")
+    assert line.endswith("needs all: use --transitions auto")
+
+
 def test_probabilities_are_those_of_python(taut, text, tmp_path):
     model = tmp_path / "crf.taut"
     taut("train", text, "-o", model, "--crf", "--template", TEMPLATE)

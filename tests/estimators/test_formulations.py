@@ -31,6 +31,20 @@ def test_both_formulations_are_one_where_every_mistake_costs_one():
     np.testing.assert_allclose(margin.coef_, slack.coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"transitions": "observed"}, "needs all: use transitions=.auto"),
+        ({"template": "w[0]; step: w[0]"}, "the template has features of steps"),
+    ],
+)
+def test_slack_rescaling_has_no_oracle_for_sparse_steps(options, reason):
+    clf = ChainSVM(formulation="slack", **{"template": "w[0]", **options})
+    with pytest.raises(ValueError, match=reason) as caught:
+        clf.fit([["a", "b"], ["b"]], [["X", "Y"], ["Y"]])
+    assert 'formulation="margin"' in str(caught.value)
+
+
 @pytest.mark.parametrize("options", [{"inference": "lp"}, {"inference": "roof-duality"}])
 def test_no_graph_is_silently_trained_by_margins(options):
     clf = GraphSVM(formulation="slack", **options)

@@ -135,7 +135,7 @@ def test_transforms(transform, value, result):
         ("prefix(w[0], 1..21)", ["line 1", "size 1..21", "between 1 and 20"]),
         ("match(w[0])", ["line 1", "expected ','", 'match(w[0], "[0-9]+")', "found ')'"]),
         ("test(w[0], a)", ["line 1", 'a regular expression in "..."', "found 'a'"]),
-        ('test(w[0], "a)', ["line 1", 'a regular expression in "..."', "found '\"'"]),
+        ('test(w[0], "a)', ["line 1", 'a regular expression in "..."', "found '\"a)'"]),
         ('w[0]\ntest(w[0], "(a*)*")', ["line 2", "'(a*)*'", "may be empty"]),
         ('test(w[0], "\\1")', ["line 1", "has no meaning here"]),
         ("columns: match\nw[0]", ["line 1", "'match'", "another word"]),

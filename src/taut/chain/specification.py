@@ -10,6 +10,7 @@ from typing import Any, Self
 from taut import defaults
 from taut.chain.crf_options import check_crf_options
 from taut.solvers.checks import is_count
+from taut.spelling import OptionError
 from taut.structures.slack_rescaled import checked_formulation
 from taut.text.schemes import Scheme
 
@@ -77,9 +78,9 @@ class Specification:
         else:
             checked_formulation(self.formulation)
             if self.formulation == "slack" and self.transitions == "observed":
-                raise ValueError(
-                    'transitions="observed" is for formulation="margin"; its oracle of slack '
-                    'rescaling needs all transitions: use "all", or "auto"'
+                raise OptionError(
+                    '‹transitions="observed"› is for ‹formulation="margin"›; the oracle of slack '
+                    'rescaling needs all: use ‹transitions="auto"›'
                 )
 
     def parameters(self) -> dict[str, Any]:

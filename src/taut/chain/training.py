@@ -34,6 +34,7 @@ from taut.solvers import BCFW, LBFGS, SDCA, Solution
 from taut.solvers.checks import is_number
 from taut.solvers.objective import SlackPenalty, named_penalty
 from taut.solvers.sampling import Order
+from taut.spelling import OptionError
 from taut.structures.chain import chain_problem
 from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
 from taut.structures.pairwise import Pairwise
@@ -265,6 +266,11 @@ def _examples(
     spec, classes = specification, labels.classes.tolist()
     if spec.features == "observed" and not sparse.issparse(stacked.rows):
         raise ValueError('features="observed" needs sparse (CSR) input; use "all" or "auto"')
+    if spec.formulation == "slack" and stacked.step_attributes is not None:
+        raise OptionError(
+            "the template has features of steps, for which slack rescaling has no oracle; use "
+            '‹formulation="margin"›, or a template without them'
+        )
     cost = None if isinstance(spec.loss, str) else spec.loss
     scheme = spec.parsed_scheme() if spec.scheme_in_training and known is None else None
     try:
