@@ -68,3 +68,20 @@ def test_probabilities_are_those_of_python(taut, text, tmp_path):
     expected = [row.max() for rows in load(model).predict_marginals(words) for row in rows]
     found = [float(line.split()[-1]) for line in tagged if line]
     assert found == pytest.approx(expected, rel=1e-3)  # four digits are written
+
+
+def test_inspect_shows_the_strongest(taut, model):
+    of_each = load(model).step_features_
+    found = json.loads(taut("inspect", model, "--json", "--top", "all").out)
+    shown = {
+        (row["feature"], row["from"], row["to"]): row["weight"]
+        for row in found["strongest_step_features"]
+    }
+    assert shown == of_each != {}
+    (name, before, after), weight = max(of_each.items(), key=lambda item: item[1])
+    lines = taut("inspect", model, "--top", "1").out.split("\n")
+    at = lines.index("strongest features of steps")
+    assert lines[at + 1].split() == [f"{weight:+.4f}", before, "->", after, name]
+    assert f"transition:{name}\t{before}\t{after}\t{weight!r}" in taut(
+        "inspect", model, "--weights", "-"
+    ).out.split("\n")

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from taut.chain.encoding import step_encoder
 from taut.chain.file import unpack_chain
-from taut.chain.model import ChainModel
+from taut.chain.model import ChainModel, Encoder
 from taut.cli import printable
 from taut.cli.results import certificate, file_size, history
 from taut.cli.weights_file import write_weights
@@ -57,6 +58,7 @@ def run(options: Namespace) -> int:
 def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, Any]:
     features = strongest_features(model, options.top, options.label)
     steps = strongest_steps(model, options.top)
+    of_steps = strongest_step_features(model, options.top)
     return {
         "model": options.model,
         "bytes": os.path.getsize(options.model),
@@ -78,6 +80,7 @@ def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, 
         "strongest_transitions": [
             {"weight": step.weight, "from": step.what, "to": step.label} for step in steps
         ],
+        "strongest_step_features": of_steps,
     }
 
 
@@ -97,16 +100,16 @@ def strongest_features(
         chosen = number == labels.index(label)
         attribute, number, weights = attribute[chosen], number[chosen], weights[chosen]
     shown = _extremes(weights, top)
-    names = _names(model, attribute[shown])
+    names = _names(model.encoder, attribute[shown])
     return [Weighted(float(weights[i]), names[int(attribute[i])], labels[number[i]]) for i in shown]
 
 
-def _names(model: ChainModel, attributes: np.ndarray) -> dict[int, str]:
+def _names(encoder: Encoder | None, attributes: np.ndarray) -> dict[int, str]:
     """The names of a few attributes: to build those of all would take longer than the rest."""
     wanted = np.unique(attributes)
-    if model.encoder is None:
+    if encoder is None:
         return {k: str(k) for k in wanted.tolist()}
-    encoder = copy.copy(model.encoder)
+    encoder = copy.copy(encoder)
     flags = np.zeros(encoder.n_attributes, bool)
     flags[wanted] = True
     encoder.keep(flags)
@@ -122,6 +125,25 @@ def strongest_steps(model: ChainModel, top: int | None) -> list[Weighted]:
     return [
         Weighted(float(weights.flat[i]), str(labels[i // n_labels]), str(labels[i % n_labels]))
         for i in _extremes(weights.ravel(), top)
+    ]
+
+
+def strongest_step_features(model: ChainModel, top: int | None) -> list[dict[str, Any]]:
+    """Those of a template (``step:``)."""
+    steps, labels = model.layout.steps, list(map(str, model.labels.classes.tolist()))
+    weights = model.w[model.layout.step_at + steps.n_pairs :]
+    if not steps.n_attributes:
+        return []
+    shown = np.array(_extremes(weights, top), np.intp)
+    attribute = np.searchsorted(steps.weights, shown, "right") - 1
+    names = _names(step_encoder(model.encoder), attribute)
+    pair = steps.of_pair[shown]
+    sources, targets = steps.pairs.sources[pair].tolist(), steps.pairs.target[pair].tolist()
+    return [
+        {"weight": weight, "feature": names[a], "from": labels[source], "to": labels[target]}
+        for weight, a, source, target in zip(
+            weights[shown].tolist(), attribute.tolist(), sources, targets, strict=True
+        )
     ]
 
 
@@ -162,6 +184,8 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
     of = f" of {options.label}" if options.label is not None else ""
     lines += _table(f"strongest features{of}", facts["strongest_features"], "{label}  {what}")
     lines += _table("strongest transitions", facts["strongest_transitions"], "{from} -> {to}")
+    of_steps = facts["strongest_step_features"]
+    lines += _table("strongest features of steps", of_steps, "{from} -> {to}  {feature}")
     return lines
 
 
