@@ -42,6 +42,7 @@ from taut.problem import (
 )
 from taut.structures import chain_problem, sparse_dual
 from taut.structures.sparse_chain import SparseChain
+from taut.structures.sparse_chain_memory import truths_of
 
 # Sums of a few dozen products of numbers around 1.
 EXACT = dict(rel=0, abs=1e-12)
@@ -199,7 +200,7 @@ def test_a_change_of_the_dual_seen_by_the_weights(case, seed):
             np.testing.assert_array_equal(after[j], before[j])
         blocks = sparse_dual.unpacked(mu)
         sparse_dual.check_blocks(blocks, problem.image_sizes)
-        sparse_dual.check_truths(blocks, problem._truths())
+        sparse_dual.check_truths(blocks, truths_of(problem))
         if step == 1.0:  # what is left are the truth and y
             truth = flat(reference.image(i, reference.Y[i]))
             used = np.count_nonzero(truth + flat(reference.image(i, y)))
@@ -471,3 +472,18 @@ def test_with_all_pairs_it_is_a_chain_with_tables(constrained):
             assert found[2] == same[2]
             np.testing.assert_allclose(found[:2], same[:2], rtol=1e-13, atol=1e-12)
             np.testing.assert_allclose(found[3], same[3], rtol=0, atol=1e-11)
+
+
+def test_what_inference_needs_is_said(monkeypatch):
+    """Tables of all pairs at each step are for sums where scores are far apart, and constraints."""
+    truth = np.arange(60) % 30
+    attributes = sparse.csr_array(np.ones((60, 1)))
+    problem = chain_problem(np.ones((60, 1)), [60], truth, 30, step_attributes=attributes,
+                            only_seen_steps=True)  # fmt: skip
+    numbers = 2 * problem.largest_image + 30**2
+    for maker, needed in ((problem.new_work, numbers), (problem.new_sums, 2 * 59 * 30**2)):
+        monkeypatch.setattr("taut.memory.memory_bytes", lambda needed=needed: 2 * 8 * needed)
+        maker()
+        monkeypatch.setattr("taut.memory.memory_bytes", lambda needed=needed: 2 * 8 * needed - 1)
+        with pytest.raises(ValueError, match="30 labels; inference takes"):
+            maker()

@@ -15,19 +15,8 @@ A visit works on the image as a whole, in scratch memory, with a list of the key
 first those that the block has, in their order, then new ones, which ``advance`` appends.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from taut._compile import (
-    Cube,
-    IntegerMatrix,
-    Integers,
-    Labels,
-    Matrix,
-    Vector,
-    by_reference,
-)
 from taut.arrays.accumulator import (
     DENSE,
     Accumulator,
@@ -38,7 +27,7 @@ from taut.arrays.accumulator import (
     row_accumulator,
 )
 from taut.inference.sparse_forward_backward import SparseSums, new_sparse_sums
-from taut.inference.sparse_viterbi import SparseSearch, new_sparse_search, sparse_viterbi
+from taut.inference.sparse_viterbi import sparse_viterbi
 from taut.inference.viterbi import viterbi
 from taut.memory import check_memory
 from taut.problem.capability import SVM, Capability
@@ -66,28 +55,9 @@ from taut.structures.sparse_chain_kernels import (
     touch,
     write_dense_steps,
 )
+from taut.structures.sparse_chain_memory import SparseWork, new_sparse_work, truths_of
 from taut.structures.sparse_chain_sums import narrow, write_sparse_expectation
 from taut.structures.sparse_dual import append, drop_zeros, keys_at, reserve, size_of, values_at
-
-
-@by_reference
-class SparseWork(NamedTuple):
-    """Scratch memory of one thread."""
-
-    theta: Matrix  # (longest, K) node scores
-    step: Matrix  # (steps or 1, pairs) scores of pairs
-    best: Matrix  # (longest, K) Viterbi's values
-    reach: Matrix
-    search: SparseSearch
-    pair: Cube  # (steps or 1, K, K) the scores of all steps, where constraints need them
-    closed_theta: Matrix
-    closed_pair: Cube
-    change: Vector  # the change d of a dual block, as an image; zero but for what is touched
-    place: Labels  # 1 + where a key stands in ``touched``, 0 if it is not
-    touched: Labels
-    count: Integers  # type: ignore[assignment]  # (1,) keys touched
-    known: IntegerMatrix  # (longest, K) visit in which theta[t, k] was computed by ``margin``
-    visit: Integers  # (1,)
 
 
 @problem_type
@@ -356,29 +326,6 @@ class SparseChain(Pairwise):
         n_tables = lengths - 1 if problem.steps.n_attributes else (lengths > 0).astype(int)
         return lengths * problem.n_states + n_tables * problem.steps.n_pairs
 
-    def _truths(problem) -> sparse_dual.Blocks:
-        """A dual at the truth."""
-        truth, lengths, n_states = (
-            problem.truth.astype(np.int64),
-            np.diff(problem.pointer),
-            problem.n_states,
-        )
-        first = problem.pointer[:-1]
-        block = np.repeat(np.arange(problem.n), lengths)
-        t = np.arange(len(truth)) - first[block]
-        keys = t * n_states + truth
-        later = np.flatnonzero(t > 0)
-        number = problem.steps.pairs.numbers(truth[later - 1], truth[later])
-        later, number = later[number >= 0], number[number >= 0]
-        if problem.steps.n_attributes:
-            number = (t[later] - 1) * problem.steps.n_pairs + number
-        number += lengths[block[later]] * n_states
-        both = np.concatenate([block, block[later]]), np.concatenate([keys, number])
-        # Pairs that a labelling uses twice are one number.
-        which, count = np.unique(np.stack(both), axis=1, return_counts=True)
-        sizes = np.bincount(which[0], minlength=problem.n)
-        return sparse_dual.Blocks(sizes, sizes, which[1].astype(np.int32), count.astype(float))
-
     def dual_size(problem, n: int) -> int:
         """How many numbers the image of the first n examples has."""
         return int(problem.image_sizes[:n].sum())
@@ -391,7 +338,7 @@ class SparseChain(Pairwise):
                 f"{problem.largest_image:,} steps and labels, more than {sparse_dual.MOST_KEYS:,}; "
                 "merge rare labels, or cut long sequences"
             )
-        return sparse_dual.packed(problem._truths())
+        return sparse_dual.packed(truths_of(problem))
 
     def with_room(problem, mu: np.ndarray, for_all: bool, behind: int = 0) -> np.ndarray:
         if not for_all and sparse_dual.has_room(mu, problem.largest_image):
@@ -406,7 +353,7 @@ class SparseChain(Pairwise):
         if blocks.n > problem.n:
             raise ValueError(f"the dual has {blocks.n} blocks for {problem.n} examples")
         sparse_dual.check_blocks(blocks, problem.image_sizes[: blocks.n])
-        truths = problem._truths()
+        truths = truths_of(problem)
         sparse_dual.check_truths(blocks, truths)
         return sparse_dual.packed(blocks.followed_by(truths, blocks.n))
 
@@ -430,34 +377,7 @@ class SparseChain(Pairwise):
         return tables.reshape(-1, n_states, n_states)
 
     def new_work(problem) -> SparseWork:  # type: ignore[override]  # its own kind
-        longest, n_states, steps = problem.longest, problem.n_states, problem.steps
-        n_tables = max(longest - 1, 1) if steps.n_attributes else 1
-        has_closed = problem.closed.size > 0
-        is_constrained = has_closed or problem.forced.size > 0
-        size = problem.largest_image
-        check_memory(
-            2 * size + (1 + 2 * has_closed) * n_tables * n_states**2,
-            f"there are {n_states} labels; inference",
-            f"labels at each of {longest} positions",
-            "are these the labels? Merge rare ones, or cut long sequences",
-        )
-        n_dense = n_tables * has_closed
-        return SparseWork(
-            theta=np.zeros((longest, n_states)),
-            step=np.zeros((n_tables, steps.n_pairs)),
-            best=np.zeros((longest, n_states)),
-            reach=np.zeros((longest, n_states)),
-            search=new_sparse_search(n_tables, n_states),
-            pair=np.zeros((n_dense, n_states, n_states)),
-            closed_theta=np.zeros((longest * is_constrained, n_states)),
-            closed_pair=np.zeros((n_dense, n_states, n_states)),
-            change=np.zeros(size),
-            place=np.zeros(size, np.int32),
-            touched=np.zeros(size, np.int32),
-            count=np.zeros(1, np.int64),
-            known=np.zeros((longest, n_states), np.int64),
-            visit=np.zeros(1, np.int64),
-        )
+        return new_sparse_work(problem)
 
     def new_rescaled_search(problem) -> PairwiseSearch:
         raise ValueError(
@@ -483,4 +403,10 @@ class SparseChain(Pairwise):
     def new_sums(problem) -> SparseSums:  # type: ignore[override]
         longest, steps = problem.longest, problem.steps
         n_tables = max(longest - 1, 1) if steps.n_attributes else 1
+        check_memory(
+            2 * n_tables * problem.n_states**2,
+            f"there are {problem.n_states} labels; inference",
+            f"pairs of labels at each of {n_tables} steps",
+            "are these the labels? Merge rare ones, or cut long sequences",
+        )
         return new_sparse_sums(longest, n_tables, problem.n_states, steps.n_pairs)
