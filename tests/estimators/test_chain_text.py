@@ -211,7 +211,9 @@ def test_a_saved_model_predicts_the_same(kind, tmp_path):
     assert loaded.solution_.dual == clf.solution_.dual
     assert str(loaded.solution_) == str(clf.solution_)
     assert np.array_equal(loaded.transitions_, clf.transitions_)
-    assert loaded.state_features_ == clf.state_features_
+    largest = np.abs(clf.coef_).max()
+    for name, weight in clf.state_features_.items():  # files round them
+        assert abs(loaded.state_features_.get(name, 0.0) - weight) < 1e-5 * largest
     assert loaded.C == clf.C
     with pytest.raises(ValueError, match="loaded from a file"):
         loaded.partial_fit(X, TAGS)

@@ -20,12 +20,23 @@ from taut.chain.header import (
     packed_options,
     packed_solution,
     text,
+    unpacked_change,
     unpacked_labels,
     unpacked_probabilities,
     unpacked_solution,
 )
 from taut.chain.model import ChainModel, Encoder
 from taut.chain.packed_steps import packed_steps, unpacked_steps
+from taut.chain.packed_weights import (
+    check_writable,
+    dense_weights,
+    pack_weights,
+    rounded,
+    smallest,
+    smallest_kept,
+    sparse_weights,
+    whole,
+)
 from taut.chain.packed_word_files import pack_word_files, packed_word_files
 from taut.files.model_file import (
     ModelFile,
@@ -36,7 +47,6 @@ from taut.files.model_file import (
     write_model,
 )
 from taut.structures.chain import chain_layout
-from taut.structures.features_build import observed_layout
 from taut.text.attributes import AttributeEncoder
 from taut.text.codes import CodeTable
 from taut.text.extract import TemplateEncoder
@@ -44,10 +54,6 @@ from taut.text.numbering import Numbering
 from taut.text.schemes import Scheme, parse_labels
 from taut.text.template import TemplateError, parse_template
 
-# A sparse matrix may have columns without weights, of which a file says no more than their number.
-# They take 4 bytes each; beyond this many, a file must be large itself to have them.
-FREE_FEATURES = 2**24
-FEATURES_PER_WEIGHT = 16
 Arrays = dict[str, np.ndarray]
 
 
@@ -59,28 +65,26 @@ def save_chain(
     Only those that are not finite are left out. A model that came from a file keeps its date.
     """
     dense = model.layout.features.rows.is_dense
-    weights, arrays = model.node_weights(), {}
+    weights, arrays, change = model.node_weights(), {}, 0.0
     encoder = model.encoder
     if not dense:
-        weights = sparse.csr_array(weights)
-        weights.eliminate_zeros()
+        limit = smallest_kept(model.temperature, model.largest_value)
+        weights, change = rounded(sparse.csr_array(weights), limit)
         used = np.diff(weights.indptr) > 0
         if encoder is not None:
             encoder = copy.copy(encoder)
             encoder.keep(used)
         else:
-            _check_writable(weights.shape[0], weights.nnz)
+            check_writable(weights.shape[0], weights.nnz)
             arrays["weights.attribute"] = np.flatnonzero(used).astype(np.int32)
-        arrays["weights.count"] = _smallest(np.diff(weights.indptr)[used])
-        arrays["weights.label"] = _smallest(weights.indices)
-        arrays["weights.value"] = weights.data
+        arrays |= pack_weights(weights[used])
     else:
         arrays["weights.value"] = np.ascontiguousarray(weights)
     layout = model.layout
     arrays["weights.other"] = model.w[layout.features.dim(layout.n_states) :]
     if layout.steps.is_sparse:
         steps, weights_of_steps, used = packed_steps(model)
-        arrays |= {name: _smallest(numbers) for name, numbers in steps.items()}
+        arrays |= {name: smallest(numbers) for name, numbers in steps.items()}
         labels_alone = model.w[layout.features.dim(layout.n_states) : layout.step_at]
         arrays["weights.other"] = np.concatenate([labels_alone, weights_of_steps])
         if isinstance(encoder, TemplateEncoder) and encoder.steps is not None:
@@ -102,6 +106,7 @@ def save_chain(
         "certificate": packed_solution(model.solution),
         "options": packed_options(options),
         "trained": model.trained,
+        "weight_change": max(change, model.weight_change),
     }
     write_model(path, header, arrays)
 
@@ -137,16 +142,16 @@ def _unpacked(file: ModelFile) -> ChainModel:
         raise ValueError(f"{encoder.n_attributes} attributes for {n_features} features")
     dense, bias, boundary = (flag(header[name]) for name in ("dense", "bias", "boundary"))
     if dense:
-        observed, node_weights = None, _dense_weights(arrays, n_features, n_states)
+        observed, node_weights = None, dense_weights(arrays, n_features, n_states)
     else:
-        observed, node_weights = _sparse_weights(arrays, n_features, n_states, encoder is None)
+        observed, node_weights = sparse_weights(arrays, n_features, n_states, encoder is None)
     other = arrays["weights.other"]
     if other.ndim != 1 or other.dtype != np.float64 or not np.isfinite(other).all():
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
     n_step_features = count(header["n_step_features"], len(other))
     steps, n_step_weights = None, max(n_step_features, 1) * n_states**2
     if flag(header.get("sparse_steps", False)):
-        numbers = (_whole(arrays, f"steps.{name}") for name in ("pair", "count", "of_pair"))
+        numbers = (whole(arrays, f"steps.{name}") for name in ("pair", "count", "of_pair"))
         steps = unpacked_steps(n_states, *numbers)
         n_step_weights = steps.n_weights
         attributes = step_encoder(encoder)
@@ -174,84 +179,8 @@ def _unpacked(file: ModelFile) -> ChainModel:
     solution = unpacked_solution(header["certificate"], w)
     probabilities = unpacked_probabilities(header)
     trained = text(header["trained"])
-    return ChainModel(labels, layout, solution, encoder, scheme, *probabilities, trained)
-
-
-# --- weights ------------------------------------------------------------------------------------
-
-
-def _most_features(n_weights: int) -> int:
-    return min(max(FREE_FEATURES, FEATURES_PER_WEIGHT * n_weights), 2**31 - 1)
-
-
-def _check_writable(n_features: int, n_weights: int) -> None:
-    most = _most_features(n_weights)
-    if n_features > most:
-        raise ValueError(
-            f"the model has {n_features} features and {n_weights} weights that are not zero; a "
-            f"model file with so many weights holds up to {most} features: hash features to fewer "
-            "numbers, or pickle the estimator"
-        )
-
-
-def _dense_weights(arrays: Arrays, n_features: int, n_states: int) -> np.ndarray:
-    weights = arrays["weights.value"]
-    if weights.shape != (n_features, n_states) or weights.dtype != np.float64:
-        raise ValueError(f"weights of shape {weights.shape}, not {(n_features, n_states)}")
-    if not np.isfinite(weights).all():
-        raise ValueError("a weight is not finite")
-    return weights.T.ravel()  # label by label, as dense features want them
-
-
-def _sparse_weights(
-    arrays: Arrays, n_features: int, n_states: int, numbered: bool
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """(weight_pointer, weight_state) and the weights laid out so."""
-    value = arrays["weights.value"]
-    if numbered and n_features > _most_features(value.size):
-        raise ValueError(f"it has {n_features} features with {value.size} weights")
-    counts, label = _whole(arrays, "weights.count"), _whole(arrays, "weights.label")
-    attribute = _whole(arrays, "weights.attribute") if numbered else np.arange(n_features)
-    if not counts.ndim == label.ndim == value.ndim == attribute.ndim == 1:
-        raise ValueError("the weights are not in rows")
-    if len(counts) != len(attribute) or len(label) != len(value):
-        raise ValueError("the weights do not belong to the attributes")
-    if counts.min(initial=1) < 1 or counts.max(initial=1) > n_states:
-        raise ValueError("an attribute has no weights, or more than there are labels")
-    if counts.sum() != len(value) or value.dtype != np.float64 or not np.isfinite(value).all():
-        raise ValueError("the weights are not as many finite numbers as their counts say")
-    if label.min(initial=0) < 0 or label.max(initial=0) >= n_states:
-        raise ValueError("a weight belongs to a label that does not exist")
-    if attribute.min(initial=0) < 0 or attribute.max(initial=-1) >= n_features:
-        raise ValueError("a weight belongs to an attribute that does not exist")
-    if np.any(np.diff(attribute) <= 0):
-        raise ValueError("the attributes are not in order")
-    first = np.zeros(len(label), bool)
-    first[np.cumsum(counts) - counts] = True
-    if not np.all(first[1:] | (label[1:] > label[:-1])):
-        raise ValueError("the weights of an attribute are not in order")
-    pointer, state, place = observed_layout(counts, label, n_states)
-    weights = np.zeros(len(state))
-    weights[place] = value
-    if not numbered:
-        return (pointer, state), weights
-    # Attributes without weights are put between only now, where they take the least memory.
-    of_all = np.zeros(n_features + 1, np.int32)
-    of_all[attribute + 1] = np.diff(pointer)
-    return (np.cumsum(of_all, dtype=np.int32, out=of_all), state), weights
-
-
-def _whole(arrays: Arrays, name: str) -> np.ndarray:
-    if arrays[name].dtype.kind not in "iu":
-        raise ValueError(f"{name} are not whole numbers")
-    return arrays[name].astype(np.int64)
-
-
-def _smallest(values: np.ndarray) -> np.ndarray:
-    """In the smallest type that holds them: most of a model file is such numbers."""
-    largest = int(values.max(initial=0))
-    return values.astype(next(t for t in (np.uint8, np.uint16, np.int32, np.int64)
-                              if largest <= np.iinfo(t).max))  # fmt: skip
+    change = unpacked_change(header)
+    return ChainModel(labels, layout, solution, encoder, scheme, *probabilities, trained, change)
 
 
 # --- encoders -----------------------------------------------------------------------------------
@@ -278,9 +207,9 @@ def _pack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str) -> list[
         arrays[f"{prefix}values.{k}"] = pack_strings(numbering.values)
     for g, tables in enumerate(encoder.tables):
         for stage, table in enumerate(tables):
-            arrays[f"{prefix}codes.{g}.{stage}"] = _smallest(table.keys)
+            arrays[f"{prefix}codes.{g}.{stage}"] = smallest(table.keys)
     for v, kept in enumerate(encoder.kept):
-        arrays[f"{prefix}kept.{v}"] = _smallest(kept)
+        arrays[f"{prefix}kept.{v}"] = smallest(kept)
     return [len(tables) for tables in encoder.tables]
 
 
@@ -313,12 +242,12 @@ def _unpack_tables(encoder: TemplateEncoder, arrays: Arrays, prefix: str, stages
         raise ValueError("its attributes do not belong to its template")
     encoder.tables = [
         [
-            CodeTable(_whole(arrays, f"{prefix}codes.{g}.{stage}"))
+            CodeTable(whole(arrays, f"{prefix}codes.{g}.{stage}"))
             for stage in range(count(n_stages, len(encoder.features[group[0]].terms) + 1))
         ]
         for g, (group, n_stages) in enumerate(zip(encoder.groups, stages, strict=True))
     ]
-    encoder.kept = [_whole(arrays, f"{prefix}kept.{v}") for v in range(len(encoder.vectors))]
+    encoder.kept = [whole(arrays, f"{prefix}kept.{v}") for v in range(len(encoder.vectors))]
     encoder.check()
 
 

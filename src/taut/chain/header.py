@@ -153,6 +153,14 @@ def unpacked_probabilities(header: dict[str, Any]) -> tuple[float, str]:
     return temperature, decoding
 
 
+def unpacked_change(header: dict[str, Any]) -> float:
+    """How far weights may be from those that were trained; first files had all 64 bits."""
+    change = number(header.get("weight_change", 0.0))
+    if change < 0.0:
+        raise ValueError(f"its weights changed by {change}")
+    return change
+
+
 # --- the certificate ----------------------------------------------------------------------------
 
 

@@ -48,6 +48,9 @@ class ChainModel:
     temperature: float = 0.0  # of a CRF's probabilities; an SVM has none
     decoding: str = "viterbi"  # or "posterior"
     trained: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    # How far a weight may be from the trained one, which the solution tells of: files round them.
+    weight_change: float = 0.0
+    largest_value: float = np.inf  # of an attribute in training; not known of a model from a file
 
     @property
     def w(self) -> np.ndarray:

@@ -115,9 +115,14 @@ class Training:
 
     def model(self, solution: Any) -> ChainModel:
         """What a solution makes of the examples; it keeps nothing of them."""
-        more = self.specification.of_prediction()
+        more = self.specification.of_prediction() | {"largest_value": self._largest_value}
         layout = self.examples.layout()
         return ChainModel(self.labels, layout, solution, self.encoder, self.scheme, **more)
+
+    @cached_property
+    def _largest_value(self) -> float:
+        values = self.examples.features.rows.values
+        return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
     # --- how it is solved ---------------------------------------------------------------------
 

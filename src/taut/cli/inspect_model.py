@@ -65,6 +65,7 @@ def _facts(model: ChainModel, file: ModelFile, options: Namespace) -> dict[str, 
         "labels": model.labels.classes.tolist(),
         "attributes": model.n_features,
         "nonzero_weights": int(np.count_nonzero(model.w)),
+        "weight_change": model.weight_change,
         "template": _template(model),
         "scheme": model.scheme.value if model.scheme else None,
         "is_crf": model.temperature > 0.0,
@@ -153,6 +154,7 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
             f"a conditional random field of temperature {model.temperature:g}; predicted are the "
             f"most probable {MOST_PROBABLE[model.decoding]} ({model.decoding} decoding)"
         )
+    lines += _change(model.weight_change)
     lines += ["", *model.solution.text(in_command).split("\n")]
     if facts["template"] is not None:
         statements = [line.strip() for line in facts["template"].split("\n")]
@@ -161,6 +163,16 @@ def _lines(model: ChainModel, facts: dict[str, Any], options: Namespace) -> list
     lines += _table(f"strongest features{of}", facts["strongest_features"], "{label}  {what}")
     lines += _table("strongest transitions", facts["strongest_transitions"], "{from} -> {to}")
     return lines
+
+
+def _change(of_weight: float) -> list[str]:
+    if not of_weight:
+        return []
+    return [
+        f"a weight differs from the trained one by {of_weight:.1e} at most, the score of a label "
+        "at a token",
+        "  by that times the sum of the absolute values of its attributes",
+    ]
 
 
 def _table(title: str, rows: list[dict[str, Any]], shape: str) -> list[str]:

@@ -22,7 +22,8 @@ from taut.cli import INTERRUPTED, TERMINATED, Terminated, main
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
 JSON = '{"tokens": [["the", "DT"], ["cat", "NN"]]}\n'
-FEATURES = ("all", "observed")
+# Of few labels and of many.
+FEATURES = {"all": "all", "observed": "observed"}
 METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
@@ -33,9 +34,9 @@ def run(options: Namespace) -> int:
     with TemporaryDirectory(prefix="taut-warmup-") as folder:
         text, model = Path(folder, "text"), str(Path(folder, "model"))
         text.write_text(TEXT)
-        for features in FEATURES:
-            _train(text, model, features, "averaged")
-        _run(["tag", "-m", model, str(text)])
+        for features, transitions in FEATURES.items():
+            _train(text, model, features, "averaged", "--transitions", transitions)
+            _run(["tag", "-m", model, str(text)])
         _run(["eval", "-m", model, str(text)])
         if options.crf or options.all:
             _warm_up_crf(text, model, "sdca")
@@ -73,11 +74,11 @@ def _train(text: Path, model: str, features: str, solver: str, *more: str) -> No
 def _warm_up_crf(text: Path, model: str, solver: str) -> None:
     json_lines = text.with_suffix(".jsonl")
     json_lines.write_text(JSON)
-    for features in FEATURES:
+    for features, transitions in FEATURES.items():
         _train(text, model, features, solver, "--crf", "--scheme", "IOB2",
-               "--decoding", "posterior")  # fmt: skip
-    _run(["tag", "-m", model, str(json_lines), "--format", "jsonl", "--nbest", "2"])
-    _run(["eval", "-m", model, str(text)])
+               "--decoding", "posterior", "--transitions", transitions)  # fmt: skip
+        _run(["tag", "-m", model, str(json_lines), "--format", "jsonl", "--nbest", "2"])
+        _run(["eval", "-m", model, str(text)])
 
 
 def _run(arguments: list[str]) -> None:
@@ -105,6 +106,7 @@ def _fit_everything() -> None:
     two, sets = [0, 1, 1, 0], np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
     for solver in solver_names(trains_svms):
         taut.ChainSVM(solver=solver, **few).fit(chains, labels)
+    taut.ChainSVM(transitions="observed", solver="corrective", **few).fit(chains, labels)
     for solver in solver_names(trains_crfs):
         crf = taut.ChainCRF(solver=solver, **few).fit(chains, labels)
         crf.predict_proba(chains)

@@ -58,6 +58,17 @@ class NamedWeights:
         }
 
     @property
+    def step_features_(self) -> dict:
+        """{(attribute, from label, to label): weight} of the features of steps in a template."""
+        check_is_fitted(self)
+        labels = self.classes_.tolist()
+        return {
+            (name, labels[before], labels[after]): weight
+            for name, before, after, weight in self._model.step_attribute_weights()
+            if weight != 0.0
+        }
+
+    @property
     def transition_features_(self) -> dict:
         """{(from label, to label): weight} of the non-zero weights."""
         labels = self.classes_.tolist()

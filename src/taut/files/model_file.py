@@ -187,7 +187,7 @@ def _pieces(raw_header: bytes, arrays: dict[str, np.ndarray]) -> Iterator[bytes 
     padding = 0
     for array in arrays.values():
         yield bytes(padding)
-        yield array.reshape(-1).view(np.uint8).data  # a copy unless it is in C order
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         padding = -array.nbytes % ALIGNMENT
 
 

@@ -8,9 +8,9 @@ Branch and bound takes exponential time in the worst case.
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from taut.inference.lp import LinearProgram, linear_program
 
@@ -58,6 +58,8 @@ def best_labelling_by_integers(
     if not np.isfinite(program.score).all():
         raise ValueError("some scores are infinite or not numbers; an integer program needs finite")
     n_node_entries = int(np.sum(states))
+    from scipy.optimize import Bounds, milp  # 20 MB and 0.1 s, which few need
+
     result = milp(
         -program.score * (LARGEST_SCORE / (abs(program.score).max(initial=0.0) or 1.0)),
         integrality=np.arange(len(program.score)) < n_node_entries,
@@ -111,7 +113,9 @@ def _labellings(states: tuple[int, ...]) -> np.ndarray:
     return np.indices(states, np.int32).reshape(len(states), -1).T.copy()
 
 
-def _constraints(program: LinearProgram) -> list[LinearConstraint]:
+def _constraints(program: LinearProgram) -> list[Any]:
+    from scipy.optimize import LinearConstraint
+
     constraints = [LinearConstraint(program.equations, program.right, program.right)]
     if len(program.low):
         constraints.append(LinearConstraint(program.sums, program.low, program.high))

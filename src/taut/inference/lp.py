@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from taut.inference.counts import check_counts
 
@@ -58,6 +57,8 @@ def lp_relaxation(
     if len(counts):
         limits["A_ub"] = sparse.vstack([program.sums, -program.sums])
         limits["b_ub"] = np.concatenate([program.high, -program.low])
+    from scipy.optimize import linprog  # 20 MB and 0.1 s, which few need
+
     result = linprog(
         -program.score,
         A_eq=program.equations,

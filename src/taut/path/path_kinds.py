@@ -40,7 +40,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from taut._compile import Problem, compiled, in_mode
 from taut.arrays.accumulator import clear, squared_norm
@@ -291,6 +290,8 @@ def best_multiple(run: Any, lam: float) -> float:
 
     if slope(1.0) >= 0.0:
         return 1.0
+    from scipy.optimize import brentq  # 20 MB and 0.1 s, which few need
+
     return float(brentq(slope, 0.0, 1.0)) if slope(0.0) > 0.0 else 0.0
 
 

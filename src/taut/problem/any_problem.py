@@ -213,8 +213,9 @@ class AnyProblem(Protocol):
         """Whether duals become longer; then ``dual_has_room`` and ``with_room`` are written."""
         return False
 
-    def with_room(problem, mu: Any, for_all: bool) -> Any:
-        """The same dual with room for a change of any example, or of all one after the other."""
+    def with_room(problem, mu: Any, for_all: bool, behind: int = 0) -> Any:
+        """The same dual with room for a change of any example, or of all one after the other: this
+        one, or a longer one with so many numbers more ``behind`` it."""
         return mu
 
     def copy_dual(problem, source: Any, target: Any) -> Any:

@@ -7,7 +7,6 @@ import hashlib
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import entr
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference
 from taut.arrays.sequences import checked_lengths
@@ -206,7 +205,8 @@ class PairwiseArrays(NamedTuple):
     def largest_entropy(problem, i: int, image: np.ndarray) -> float:
         """That of its nodes, if they were independent."""
         nodes = int(problem.pointer[i + 1] - problem.pointer[i]) * problem.n_states
-        return float(entr(np.clip(image[:nodes], 0.0, 1.0)).sum())
+        p = np.clip(image[:nodes], 1e-300, 1.0)
+        return float(-(p * np.log(p)).sum())
 
     def held_at_zero(problem) -> np.ndarray:
         """Weights that exist only to fill a row (see ``Features``)."""

@@ -252,9 +252,12 @@ class SlackRescaled(SlackRescaledFields):
 
 def roomier(problem: Any, mu: np.ndarray, for_all: bool) -> np.ndarray:
     """With room for changes of the base problem's part."""
-    part = mu[: -problem.n]
-    base = problem.base.with_room(part, for_all)
-    return mu if base is part else np.concatenate([base, mu[-problem.n :]])
+    part, more = np.split(mu, [mu.size - problem.n])
+    longer = problem.base.with_room(part, for_all, problem.n)
+    if longer is part:
+        return mu
+    longer[longer.size - problem.n :] = more
+    return longer
 
 
 def copied(problem: Any, source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:

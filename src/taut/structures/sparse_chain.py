@@ -393,13 +393,13 @@ class SparseChain(Pairwise):
             )
         return sparse_dual.packed(problem._truths())
 
-    def with_room(problem, mu: np.ndarray, for_all: bool) -> np.ndarray:
+    def with_room(problem, mu: np.ndarray, for_all: bool, behind: int = 0) -> np.ndarray:
         if not for_all and sparse_dual.has_room(mu, problem.largest_image):
             return mu
         more = 2 * np.diff(problem.pointer)
         if for_all and sparse_dual.has_room_for_all(mu, more):
             return mu
-        return sparse_dual.with_room(mu, more, problem.largest_image, for_all)
+        return sparse_dual.with_room(mu, more, problem.largest_image, for_all, behind)
 
     def copy_dual(problem, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         blocks = sparse_dual.unpacked(source)

@@ -117,21 +117,54 @@ def check_truths(blocks: Blocks, truths: Blocks) -> None:
         raise ValueError("the dual does not begin with the truth")
 
 
-def with_room(mu: np.ndarray, more: np.ndarray, largest: int, for_all: bool) -> np.ndarray:
+def with_room(
+    mu: np.ndarray, more: np.ndarray, largest: int, for_all: bool, behind: int = 0
+) -> np.ndarray:
     """The same blocks, and room for any one to take ``largest`` keys; and for every one to take so
-    many ``more``, one after the other, or half of them unless it is ``for_all``."""
-    blocks = unpacked(mu)
-    one = floats_of(_roomy(blocks.sizes.max(initial=0) + np.array(largest)))
-    spare = int(_to_grow(blocks.sizes, more).sum())
-    # Memory that is never written to is never taken.
-    return packed(blocks, (spare if for_all else spare // 2) + int(one) + 2)
+    many ``more``, one after the other, or half of them unless it is ``for_all``. The vector has so
+    many numbers more ``behind`` them."""
+    sizes = entries_of(mu)[:, SIZE]
+    one = floats_of(_roomy(sizes.max(initial=0) + np.array(largest)))
+    spare = int(_to_grow(sizes, more).sum())
+    spare = (spare if for_all else spare // 2) + int(one) + 2
+    used = HEAD + PER_BLOCK * len(sizes) + int(floats_of(sizes).sum())
+    # Memory that is never written to is never taken; so blocks are moved one by one.
+    roomy = np.zeros(used + spare + behind)
+    whole = roomy.view(np.int64)
+    whole[:HEAD] = len(sizes), used, used + spare, sizes.max(initial=0)
+    _move_blocks(mu, roomy)
+    return roomy
+
+
+def entries_of(mu: np.ndarray) -> np.ndarray:
+    """Start, size, room and kept of every block."""
+    whole = mu.view(np.int64)
+    return whole[HEAD : HEAD + PER_BLOCK * int(whole[N])].reshape(-1, PER_BLOCK)
+
+
+@compiled
+def _move_blocks(mu, roomy):
+    """Put all blocks side by side, without the pool's gaps."""
+    whole, into = mu.view(np.int64), roomy.view(np.int64)
+    keys, new_keys = mu.view(np.int32), roomy.view(np.int32)
+    moved = HEAD + PER_BLOCK * whole[N]
+    for i in range(whole[N]):
+        at = HEAD + PER_BLOCK * i
+        start, size, room = whole[at + START], whole[at + SIZE], whole[at + ROOM]
+        for j in range(size):
+            roomy[moved + j] = mu[start + j]
+            new_keys[2 * (moved + size) + j] = keys[2 * (start + room) + j]
+        into[at + START] = moved
+        into[at + SIZE] = into[at + ROOM] = size
+        into[at + KEPT] = whole[at + KEPT]
+        moved += size + (size + 1) // 2
 
 
 def has_room_for_all(mu: np.ndarray, more: np.ndarray) -> bool:
     """Whether every block can take so many ``more`` keys, one after the other."""
     whole = mu.view(np.int64)
-    sizes = whole[HEAD : HEAD + PER_BLOCK * int(whole[N])].reshape(-1, PER_BLOCK)[:, SIZE]
-    return bool(whole[USED] + _to_grow(sizes, more).sum() <= whole[CAPACITY])
+    needed = _to_grow(entries_of(mu)[:, SIZE], more).sum()
+    return bool(whole[USED] + needed <= whole[CAPACITY])
 
 
 def _to_grow(sizes: np.ndarray, more: np.ndarray) -> np.ndarray:
