@@ -8,6 +8,7 @@ chains in files of their own.
 import numpy as np
 import pytest
 from graph_reference import tiny_graph_pairs
+from sparse_reference import sparse_pairs
 from taut_reference import tiny_pairs
 
 from taut import PoseSVM
@@ -16,7 +17,8 @@ from taut.solvers import CuttingPlane, Simplicial, Subgradient, solve
 
 C = 0.6
 CHAINS = ["observed chain", "chain with step features", "constrained chain"]
-PAIRS = {name: tiny_pairs()[name] for name in CHAINS} | tiny_graph_pairs()
+SPARSE = sparse_pairs()
+PAIRS = {name: tiny_pairs()[name] for name in CHAINS} | SPARSE | tiny_graph_pairs()
 SOLVERS = {
     "simplicial": (Simplicial(), 1e-6),
     "one simplex": (Simplicial("one"), 1e-4),
@@ -32,6 +34,8 @@ def solvers_for(which):
         return ["simplicial", "one slack"]  # HiGHS is slow
     if which in CHAINS:
         return ["simplicial"]
+    if which in SPARSE:
+        return [name for name in SOLVERS if name != "Pegasos"]  # which keeps a dual of one size
     return list(SOLVERS)
 
 

@@ -51,9 +51,9 @@ def scarce(monkeypatch):
     """Room for one change at a time; what is appended is how often room was made."""
     made = []
 
-    def with_room(mu, more, largest, for_all):
+    def with_room(mu, more, largest, for_all, behind):
         made.append(for_all)
-        return with_much(mu, more * for_all, largest, for_all)
+        return with_much(mu, more * for_all, largest, for_all, behind)
 
     with_much = sparse_dual.with_room
     monkeypatch.setattr(sparse_dual, "with_room", with_room)

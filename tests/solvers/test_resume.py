@@ -128,10 +128,12 @@ CASES = [
 @pytest.fixture(autouse=True)
 def scarce(monkeypatch):
     """Duals that grow have room for one change at a time: they grow all the time."""
-    with_room = sparse_dual.with_room
-    monkeypatch.setattr(
-        sparse_dual, "with_room", lambda mu, more, *rest: with_room(mu, more * rest[-1], *rest)
-    )
+
+    def with_room(mu, more, largest, for_all, behind):
+        return with_much(mu, more * for_all, largest, for_all, behind)
+
+    with_much = sparse_dual.with_room
+    monkeypatch.setattr(sparse_dual, "with_room", with_room)
 
 
 @pytest.mark.parametrize(("problem", "solver", "options"), CASES)

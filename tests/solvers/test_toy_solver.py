@@ -9,6 +9,7 @@ import pytest
 from altered_checkpoints import save_altered
 from python_models import Multiclass
 from slices import killed_at
+from sparse_reference import sparse_pairs
 from taut_reference import tiny_pairs
 from toy_solver import FixedStep
 
@@ -20,7 +21,7 @@ from taut.cli import main
 from taut.datasets import make_digit_words
 from taut.solvers import Solver
 
-PAIRS = tiny_pairs()
+PAIRS = tiny_pairs() | sparse_pairs()
 C = 0.6
 problems = pytest.mark.parametrize("which", PAIRS)
 

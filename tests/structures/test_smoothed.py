@@ -28,6 +28,7 @@ from taut.problem import (
     length,
     project,
     scores,
+    thinned,
     true_label,
     weight,
 )
@@ -110,6 +111,28 @@ def test_the_oracle_finds_the_marginals_and_their_entropy(case, seed, temperatur
     loss = label_loss(example.problem, i, y)
     assert loss == pytest.approx(reference.loss(i, p), rel=0, abs=1e-11)
     assert weight(example.problem, i) == reference.s[i]
+
+
+@laws
+def test_a_thinned_labelling_promises_nearly_as_much(case, seed, temperature, augmented):
+    """It is the distribution under the condition that some labels do not occur; only problems whose
+    duals grow have such."""
+    example = Example(case, seed, temperature, augmented)
+    problem, i, w, work = example.problem, example.i, example.w, example.work
+    gain, y = example.asked()
+    before = y.copy()
+    left = thinned(problem, w, i, work, y, gain)
+    assert left == pytest.approx(label_value(problem, w, i, work, y), rel=0, abs=1e-11)
+    assert 0.3 * gain - 1e-11 <= left <= gain + 1e-11
+    if not problem.dual_grows:
+        assert left == gain
+        np.testing.assert_array_equal(y, before)
+    image, of_entropy = example.seen(y)
+    p, corners = example.reference.distribution(i, w), example.corners
+    p = p * (corners @ (image == 0.0) == 0.0)
+    p /= p.sum()
+    np.testing.assert_allclose(image, p @ corners, rtol=0, atol=1e-11)
+    assert of_entropy == pytest.approx(entropy(p), rel=0, abs=1e-10)
 
 
 @laws

@@ -169,7 +169,9 @@ class BlockRun(OracleRun):
         end = self.steps + n_blocks
         at_once = self.stops_when_full or not self.problem.dual_grows
         self.visit(n_blocks if at_once else 0)
-        while self.steps < end:
+        before = -1
+        while before < self.steps < end:  # who counts no steps is told so elsewhere
+            before = self.steps
             self.make_room()
             self.visit(end - self.steps if at_once else 1)
 
