@@ -170,8 +170,8 @@ def taut_train(name: str, options: Sequence[str]) -> tuple[Row, Path]:
     command += [*TASKS[name].options, *options]
     run([*command, "--max-passes", "1", "--quiet"])
     cost = run([*command, "--json"])
-    about = json.loads(cost.output)
-    kept = {name: about.get(name) for name in ("status", "passes", "relative_gap", "C")}
+    about = json.loads(cost.output)["certificate"]
+    kept = {key: about[key] for key in ("status", "passes", "relative_gap", "C", "solver")}
     size = model.stat().st_size / 1e6
     row = {"train_cpu": cost.seconds, "train_mb": cost.megabytes, "model_mb": size, **kept}
     return row, model
