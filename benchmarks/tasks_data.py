@@ -9,7 +9,7 @@ both without being asked.
 
 Beside train, dev and test there is "part": what is trained on while options are chosen. It is all
 of train where there is a dev file, and else four fifths of it, whose other fifth is then dev; "few"
-are its first sentences, up to 60,000 tokens.
+are its first sentences, up to 60,000 tokens, or 30,000 where it has more than 65,000.
 """
 
 import sys
@@ -28,7 +28,7 @@ from taut.text.extract import TemplateEncoder
 from taut.text.reading import read_columns, read_conllu
 from taut.text.template import read_template
 
-FEW_TOKENS = 60_000
+MANY_TOKENS, ALMOST_ALL, FEW_TOKENS = 65_000, 60_000, 30_000
 UD = {"french": "fr_sequoia", "dutch": "nl_lassysmall", "portuguese": "pt_bosque"}
 TEST_FOLD = 0  # of the letters
 Sequence = list[str]  # the lines of the peers' files, one for each token
@@ -105,7 +105,8 @@ def prepare(name: str, folder: Path, addresses: Path | None) -> None:
             _write(peer_file("part", folder), part)
         if split == "train":
             ends = np.cumsum([len(sequence) for sequence in part])
-            number = int(np.searchsorted(ends, FEW_TOKENS, side="right"))
+            limit = ALMOST_ALL if ends[-1] < MANY_TOKENS else FEW_TOKENS
+            number = int(np.searchsorted(ends, limit, side="right"))
             _write(peer_file("few", folder), part[: max(number, 1)])
     last.touch()
 
