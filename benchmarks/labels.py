@@ -8,9 +8,9 @@ file of rows is shared: the final rows are the same.
 Targets: peak memory <= 1.5 times CRFsuite's, CPU to its accuracy <= 1/3, accuracy at least equal;
 1,000 labels in <= 4 GB.
 
-CRFsuite's accuracy on dev is known after each iteration of one run, and the CPU seconds of each
-from its own log, which does not count the scoring; reading and saving are those of the final run,
-which has as many iterations as were best on dev. taut is trained anew for at most 1, 2, 4, ... 32
+CRFsuite's accuracy on dev is known after each iteration of one run. Its CPU seconds to there are
+the share that its log gives these iterations, without the scoring, of the seconds of the final
+run, which has as many iterations as were best on dev. taut is trained anew for at most 1, 2, 4, ... 32
 passes; it stops by itself where it would otherwise. The test file is looked at in the final rows
 alone.
 
@@ -77,10 +77,11 @@ def peer_points(rows: Rows, name: str, algorithm: str) -> list[Point]:
         return []
     found = curve(rows, name, algorithm)
     seconds = list(accumulate(found["iterations"]))
-    n_final = final["options"]["max_iterations"]
-    overhead = final["train_cpu"] - seconds[n_final - 1]
+    # One of the two runs may have been disturbed more: all seconds are in those of the final one.
+    of_final = final["training"] / seconds[final["options"]["max_iterations"] - 1]
+    outside = final["train_cpu"] - final["training"]
     return [
-        Point(i + 1, overhead + taken, accuracy)
+        Point(i + 1, outside + of_final * taken, accuracy)
         for i, (taken, accuracy) in enumerate(zip(seconds, found["accuracies"], strict=True))
     ]
 
