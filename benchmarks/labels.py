@@ -10,9 +10,12 @@ Targets: peak memory <= 1.5 times CRFsuite's, CPU to its accuracy <= 1/3, accura
 
 CRFsuite's accuracy on dev is known after each iteration of one run. Its CPU seconds to there are
 the share that its log gives these iterations, without the scoring, of the seconds of the final
-run, which has as many iterations as were best on dev. taut is trained anew for at most 1, 2, 4, ... 32
-passes; it stops by itself where it would otherwise. The test file is looked at in the final rows
+run, which has as many iterations as were best on dev. taut is trained anew for at most 1, 2, 4, ...
+32 passes; it stops by itself where it would otherwise. The test file is looked at in the final rows
 alone.
+
+CRFsuite's program reads its file as a stream. "peak MB of lists" is its memory where all strings
+are in lists first, as its tutorials do. A program of taut never takes less than some 200 MB.
 
     python benchmarks/labels.py --only peers     the peers' rows; then --only taut; then
     python benchmarks/labels.py --print          the markdown tables
@@ -24,7 +27,17 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from _measure import Row, Rows, commit
-from tasks import METHODS, ROWS, curve, peer_row, prepare, taut_row, taut_score, taut_train
+from tasks import (
+    METHODS,
+    ROWS,
+    curve,
+    peer_row,
+    peer_train,
+    prepare,
+    taut_row,
+    taut_score,
+    taut_train,
+)
 
 NAMES = ("portuguese upos+feats", "french upos+feats", "1,000 labels")
 OURS = ("taut", "taut --crf")
@@ -56,11 +69,19 @@ def taut_passes(rows: Rows, name: str, method: str, passes: int) -> Row:
     return rows.measured({**key, "commit": commit()}, measure)
 
 
+def peer_lists(rows: Rows, name: str, algorithm: str) -> Row:
+    """Memory where all strings are in lists first; more iterations would need no more."""
+    options = {"max_iterations": 1}
+    key = {"kind": "lists", "task": name, "method": algorithm}
+    return rows.measured(key, lambda: peer_train(name, algorithm, "train", options, lists=True))
+
+
 def measure(rows: Rows, name: str, only: str | None) -> None:
     prepare(name, None)
     if only != "taut":
         for algorithm in peers_of(name):
             peer_row(rows, name, algorithm)
+            peer_lists(rows, name, algorithm)
     if only != "peers":
         for method in OURS:
             for passes in PASSES:
@@ -134,11 +155,13 @@ def print_summary(rows: Rows, name: str, found: dict[str, list[Point]]) -> None:
         if final is not None:
             keys = ("train_mb", "train_cpu", "model_mb", "tag_cpu")
             kept = [f"{final['score']:.2f}", *(final[key] for key in keys)]
+        lists = rows.find(kind="lists", task=name, method=method)
+        kept.append(lists and lists["train_mb"])
         body.append([method, f"{max(p.accuracy for p in some):.2f}", *reached, *kept])
     targets = [f"CPU s to {a}'s {target.accuracy:.2f}" for a, target in best.items()]
     print(f"{name}: best on dev, and the final models")
-    table(["", "dev", *targets, "test", "peak MB", "train CPU s", "model MB", "tag CPU s"],
-          body)  # fmt: skip
+    table(["", "dev", *targets, "test", "peak MB", "train CPU s", "model MB", "tag CPU s",
+           "peak MB of lists"], body)  # fmt: skip
 
 
 def main() -> None:

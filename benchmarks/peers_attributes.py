@@ -2,11 +2,12 @@
 
 A line is a token: its label and its attributes, apart by tabs; an empty line ends a sequence.
 
-    train DATA MODEL [--algorithm lbfgs] [--options JSON] [--held-out FILE]
+    train DATA MODEL [--algorithm lbfgs] [--options JSON] [--held-out FILE] [--lists]
     tag DATA MODEL --output FILE
 
 ``train`` prints the CPU seconds before and in training and those of each iteration. CRFsuite's
 clock stops while held-out data are scored; with such a file each iteration has its accuracy, too.
+With ``--lists`` all strings are in memory at once, as they are where ``X`` and ``y`` are lists.
 """
 
 import argparse
@@ -38,7 +39,8 @@ def sequences(path: Path) -> Iterator[tuple[list[list[str]], list[str]]]:
 
 def train(given: argparse.Namespace) -> dict[str, Any]:
     trainer = pycrfsuite.Trainer(given.algorithm, given.options, verbose=False)
-    for x, y in sequences(given.data):
+    data = sequences(given.data)
+    for x, y in list(data) if given.lists else data:
         trainer.append(x, y, TRAIN)
     for x, y in sequences(given.held_out) if given.held_out else ():
         trainer.append(x, y, HELD_OUT)
@@ -70,6 +72,7 @@ def main() -> None:
     parser.add_argument("--algorithm", default="lbfgs")
     parser.add_argument("--options", type=json.loads, default={})
     parser.add_argument("--held-out", type=Path)
+    parser.add_argument("--lists", action="store_true")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     print(json.dumps({"train": train, "tag": tag}[given.command](given)))

@@ -82,12 +82,15 @@ def score(name: str, split: str, tagged: Path) -> float:
 # --- python-crfsuite ------------------------------------------------------------------------------
 
 
-def peer_train(name: str, algorithm: str, part: str, options: Row, held_out: bool = False) -> Row:
+def peer_train(
+    name: str, algorithm: str, part: str, options: Row, held_out: bool = False, lists: bool = False
+) -> Row:
     at = folder(name)
     command = [*PEER, "train", str(peer_file(part, at)), str(at / "peer.model")]
     command += ["--algorithm", algorithm, "--options", json.dumps(options)]
     if held_out:
         command += ["--held-out", str(peer_file("dev", at))]
+    command += ["--lists"] * lists
     cost = run(command)
     return {"train_cpu": cost.seconds, "train_mb": cost.megabytes, **json.loads(cost.output)}
 
