@@ -48,7 +48,7 @@ from taut.problem import (
 )
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import problem_type, require
-from taut.structures.slack_rescaled import copied, roomier, saved
+from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
