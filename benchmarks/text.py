@@ -12,20 +12,19 @@ than CRFsuite's, loaded in 50 ms.
 """
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import common  # first: it limits threads before numpy starts
 import numpy as np
 import peers_text
 import pycrfsuite
+from _measure import run
 from common import table
 
 from taut.chain.file import load_chain
@@ -40,27 +39,6 @@ from taut.text.template import read_template
 TAUT = [sys.executable, "-m", "taut"]
 PEER = [sys.executable, str(Path(peers_text.__file__))]
 PEERS = {"pa": {"max_iterations": 10}, "lbfgs": {"c1": 0.0, "c2": 1.0}}
-
-
-class Finished(NamedTuple):
-    seconds: float  # CPU, user and system
-    megabytes: float  # peak
-    output: str
-
-
-def run(command: list[str]) -> Finished:
-    """Run a program and ask the system what it cost."""
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, stdout=output, env={**os.environ, "PYTHONHASHSEED": "0"}
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-        output.seek(0)
-        text = output.read().decode()
-    return Finished(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text)
 
 
 def cpu(function: Callable[[], Any], repeats: int = 3) -> float:
