@@ -10,6 +10,7 @@ import pytest
 from crf_reference import CRFReference, entropy, flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sparse_reference import sparse_pair
 from taut_reference import chain_pair, multiclass_pair
@@ -33,7 +34,7 @@ from taut.problem import (
     weight,
 )
 from taut.solvers import BCFW, Status
-from taut.structures import multiclass_problem
+from taut.structures import chain_problem, multiclass_problem
 
 # Sums of a few dozen products of numbers around 1, at temperatures down to 1/4.
 EXACT = dict(rel=0, abs=1e-12)
@@ -133,6 +134,25 @@ def test_a_thinned_labelling_promises_nearly_as_much(case, seed, temperature, au
     p /= p.sum()
     np.testing.assert_allclose(image, p @ corners, rtol=0, atol=1e-11)
     assert of_entropy == pytest.approx(entropy(p), rel=0, abs=1e-10)
+
+
+def test_labels_likely_one_by_one_but_not_together_are_not_chosen():
+    """Label 1 stands at any one place, 0 before and 2 behind it: 0 and 2 are likely, but not next
+    to each other. Without 1 the distribution would promise nothing."""
+    truth = np.array([[0] * k + [1] + [2] * (5 - k) for k in range(6)]).ravel()
+    rows = sparse.csr_array(np.ones((36, 1)))
+    base = chain_problem(rows, [6] * 6, truth, 3, step_attributes=sparse.csr_array((36, 1)))
+    w = np.full(base.dim, -20.0)
+    w[: base.begin_at + 2] = w[base.end_at + 1 : base.step_at] = 0.0
+    w[base.step_at + np.array([0, 1, 5, 8])] = 0.0  # steps 0-0, 0-1, 1-2, 2-2
+    problem = smoothed(base)
+    mu, work, y = problem.new_dual(), problem.new_work(), np.zeros(problem.longest, np.int32)
+    scores(problem, w, 0, work)
+    gain = argmax(problem, w, 0, work, y) - block_value(problem, w, 0, work, mu)
+    whole = y.copy()
+    assert gain == pytest.approx(np.log(6), abs=1e-6)  # others have less than 36 exp(-20) of it
+    assert thinned(problem, w, 0, work, y, gain) == gain
+    np.testing.assert_array_equal(y, whole)
 
 
 @laws

@@ -41,6 +41,7 @@ from taut.problem import (
     true_label,
 )
 from taut.structures import chain_problem, sparse_dual
+from taut.structures.features import node_features
 from taut.structures.sparse_chain import SparseChain
 from taut.structures.sparse_chain_memory import truths_of
 
@@ -487,3 +488,14 @@ def test_what_inference_needs_is_said(monkeypatch):
         monkeypatch.setattr("taut.memory.memory_bytes", lambda needed=needed: 2 * 8 * needed - 1)
         with pytest.raises(ValueError, match="30 labels; inference takes"):
             maker()
+
+
+def test_weights_for_step_attributes_are_not_silently_left_out():
+    """Positions without attributes have an empty row for each."""
+    attributes = sparse.csr_array(np.eye(7)[:, :2])
+    problem = chain_problem(np.eye(7), [3, 4], np.arange(7) % 3, 3, step_attributes=attributes)
+    rows = node_features(np.eye(7)[:5])
+    with pytest.raises(ValueError, match=r"0 step attributes of 5 positions; 2 of 5 are expected"):
+        problem.layout().for_prediction(rows, [5], None)
+    none = sparse.csr_array((5, 2))
+    assert problem.layout().for_prediction(rows, [5], None, step_attributes=none).n == 1

@@ -22,8 +22,7 @@ from taut.cli import INTERRUPTED, TERMINATED, Terminated, main
 
 TEXT = "the DT B-NP\ncat NN I-NP\nsleeps VBZ B-VP\n\ndogs NNS B-NP\nsee VBP B-VP\nit PRP B-NP\n\n"
 JSON = '{"tokens": [["the", "DT"], ["cat", "NN"]]}\n'
-# Of few labels and of many.
-FEATURES = {"all": "all", "observed": "observed"}
+WEIGHTS = ("all", "observed")  # of few labels and of many
 METHODS = ("exhaustive", "graph-cut", "roof-duality", "message-passing")
 
 
@@ -34,8 +33,8 @@ def run(options: Namespace) -> int:
     with TemporaryDirectory(prefix="taut-warmup-") as folder:
         text, model = Path(folder, "text"), str(Path(folder, "model"))
         text.write_text(TEXT)
-        for features, transitions in FEATURES.items():
-            _train(text, model, features, "averaged", "--transitions", transitions)
+        for kind in WEIGHTS:
+            _train(text, model, kind, "averaged", "--transitions", kind)
             _run(["tag", "-m", model, str(text)])
         _run(["eval", "-m", model, str(text)])
         if options.crf or options.all:
@@ -74,9 +73,9 @@ def _train(text: Path, model: str, features: str, solver: str, *more: str) -> No
 def _warm_up_crf(text: Path, model: str, solver: str) -> None:
     json_lines = text.with_suffix(".jsonl")
     json_lines.write_text(JSON)
-    for features, transitions in FEATURES.items():
-        _train(text, model, features, solver, "--crf", "--scheme", "IOB2",
-               "--decoding", "posterior", "--transitions", transitions)  # fmt: skip
+    for kind in WEIGHTS:
+        _train(text, model, kind, solver, "--crf", "--scheme", "IOB2",
+               "--decoding", "posterior", "--transitions", kind)  # fmt: skip
         _run(["tag", "-m", model, str(json_lines), "--format", "jsonl", "--nbest", "2"])
         _run(["eval", "-m", model, str(text)])
 

@@ -36,8 +36,9 @@ class ChainSVM(ChainEstimator):
         (CoNLL-2000: F1 93.4 instead of 93.6). "auto" is "all" up to 20 million weights.
     transitions : {"auto", "all", "observed"}
         Which steps from label to label have a weight: all, or only those seen in training; others
-        score zero and are possible all the same. "auto" is "all" up to 50 labels: beyond, time and
-        memory of observed ones are a fraction, with the same accuracy.
+        score zero and are possible all the same. "auto" is "all" up to 50 labels, and where slack
+        rescaling or matrices of step features need them: beyond, time and memory of observed ones
+        are a fraction, with the same accuracy.
     template : str, path or None
         For text in columns: the features to make of them, by the name of a built-in template
         ("chunking", "ner", "pos"), a file, or the text of one; see :mod:`taut.text.template`.

@@ -48,6 +48,7 @@ from taut.problem import (
 )
 from taut.problem.capability import Capability
 from taut.problem.problem_type import problem_type, require
+from taut.structures.longer_dual import copied, roomier, saved
 
 # Positions in RescaledWork.change.
 LOSS, CORNERS, SHARES, SHIFTED = 0, 1, 2, 3
@@ -245,31 +246,6 @@ class SlackRescaled(SlackRescaledFields):
 
     def dual_array(problem, mu: np.ndarray) -> np.ndarray:
         return saved(problem, mu)
-
-
-# A dual that is the base problem's, and one more number for each example.
-
-
-def roomier(problem: Any, mu: np.ndarray, for_all: bool) -> np.ndarray:
-    """With room for changes of the base problem's part."""
-    part, more = np.split(mu, [mu.size - problem.n])
-    longer = problem.base.with_room(part, for_all, problem.n)
-    if longer is part:
-        return mu
-    longer[longer.size - problem.n :] = more
-    return longer
-
-
-def copied(problem: Any, source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
-    """``source``, of the first n examples, in place of the beginning of ``target``."""
-    part, more = np.split(target, [target.size - problem.n])
-    base, more[:n] = problem.base.copy_dual(source[:-n], part), source[-n:]
-    return target if base is part else np.concatenate([base, more])
-
-
-def saved(problem: Any, mu: np.ndarray) -> np.ndarray:
-    """As a checkpoint has it."""
-    return np.concatenate([problem.base.dual_array(mu[: -problem.n]), mu[-problem.n :]])
 
 
 @both_modes

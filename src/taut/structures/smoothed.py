@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut._compile import Opaque, Problem, Vector, by_reference
+from taut._compile import Opaque, Problem, Vector, both_modes, by_reference
 from taut.arrays.accumulator import Accumulator
 from taut.problem import (
     add_loss,
@@ -48,7 +48,7 @@ from taut.problem import (
 )
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import problem_type, require
-from taut.structures.slack_rescaled import copied, roomier, saved
+from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
@@ -94,13 +94,7 @@ class Smoothed(SmoothedFields):
             add_loss(problem.base, i, work.base)
 
     def argmax(problem, w, i, work, y):
-        size = image_size(problem.base, i)
-        image = y[: 2 * (size + 1)].view(np.float64)
-        base, sharpness = work.base, 1.0 / problem.temperature
-        value = expected(problem.base, w, i, base, work.sums, sharpness, image)
-        mean = image_value(problem.base, w, i, base, image)
-        image[size] = max((value - mean) * sharpness, 0.0)
-        return value
+        return write_expected(problem, w, i, work, y)
 
     def thinned(problem, w, i, work, y, gain):
         if gain <= 0.0:
@@ -111,6 +105,9 @@ class Smoothed(SmoothedFields):
         mean = image_value(problem.base, w, i, base, image)
         loss = WORTH_THINNING * gain * sharpness
         lost = narrowed(problem.base, i, base, work.sums, sharpness, loss, image[:size])
+        if lost < -loss:  # labels that are likely one by one need not be so together
+            write_expected(problem, w, i, work, y)
+            return gain
         if lost != 0.0:
             change = image_value(problem.base, w, i, base, image) - mean
             image[size] = max(image[size] + lost - change * sharpness, 0.0)
@@ -239,6 +236,18 @@ class Smoothed(SmoothedFields):
             most = base.largest_entropy(i, base.image_in(dual, i))
             if not -1e-9 <= entropy <= most + 1e-6:
                 raise ValueError(f"entropy {entropy}, where at most {most} is possible")
+
+
+@both_modes
+def write_expected(problem, w, i, work, y):
+    """The image of the marginals and their entropy, where a labelling would be; returns T log Z."""
+    size = image_size(problem.base, i)
+    image = y[: 2 * (size + 1)].view(np.float64)
+    base, sharpness = work.base, 1.0 / problem.temperature
+    value = expected(problem.base, w, i, base, work.sums, sharpness, image)
+    mean = image_value(problem.base, w, i, base, image)
+    image[size] = max((value - mean) * sharpness, 0.0)
+    return value
 
 
 def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = False) -> Smoothed:
