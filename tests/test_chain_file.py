@@ -106,6 +106,15 @@ def test_steps_may_all_be_without_weights(template, tmp_path):
         assert again.predict(some) == clf.predict(some)
 
 
+def test_features_of_steps_without_weights_are_refused(tmp_path):
+    clf = ChainSVM(template="w[0]; step: w[0]", random_state=0).fit(SENTENCES, TAGS)
+    clf.save(tmp_path / "whole")
+    file = read_model(tmp_path / "whole")
+    write_model(tmp_path / "altered", {**file.header, "sparse_steps": False}, file.arrays)
+    with pytest.raises(ModelFileError, match="features of steps, which have no weights"):
+        taut.load(tmp_path / "altered")
+
+
 def changed(contents, folder, header=None, arrays=None):
     path = folder / "changed.taut"
     write_model(path, {**contents[0], **(header or {})}, {**contents[1], **(arrays or {})})

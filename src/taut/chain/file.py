@@ -149,14 +149,16 @@ def _unpacked(file: ModelFile) -> ChainModel:
     if other.ndim != 1 or other.dtype != np.float64 or not np.isfinite(other).all():
         raise ValueError("the weights of labels and steps are not a row of finite numbers")
     n_step_features = count(header["n_step_features"], len(other))
+    attributes = step_encoder(encoder)
     steps, n_step_weights = None, max(n_step_features, 1) * n_states**2
     if flag(header.get("sparse_steps", False)):
         numbers = (whole(arrays, f"steps.{name}") for name in ("pair", "count", "of_pair"))
         steps = unpacked_steps(n_states, *numbers)
         n_step_weights = steps.n_weights
-        attributes = step_encoder(encoder)
         if n_step_features or steps.n_attributes != (attributes.n_attributes if attributes else 0):
             raise ValueError("the weights of steps do not belong to their attributes")
+    elif attributes is not None:
+        raise ValueError("its template has features of steps, which have no weights")
     # Before the layout, which takes memory for as many labels as the header says there are.
     if len(other) != (bias + 2 * boundary) * n_states + n_step_weights:
         raise ValueError(f"{len(other)} weights of labels and steps for {n_states} labels")

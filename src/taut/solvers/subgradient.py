@@ -167,8 +167,9 @@ class Subgradient(Solver):
         super().check_fits(problem, objective)
         if problem.dual_grows:
             raise ValueError(
-                f"{self.describe()} keeps a dual point that cannot grow, and that of "
-                f'{type(problem).__name__} does; use solver="bcfw" or another that has blocks'
+                f"{self.describe()} keeps a dual point that cannot grow, as it must where only "
+                "transitions seen in training have weights, or steps have features; use "
+                'solver="bcfw" or another that has blocks'
             )
 
     def start(self, problem: Any, objective: Objective) -> "SubgradientRun":
