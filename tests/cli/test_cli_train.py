@@ -515,3 +515,12 @@ def test_a_full_disk_for_the_checkpoint_costs_no_model(taut, text, tmp_path, mon
     assert re.search(r"taut: note: the checkpoint .*run\.npz.*No space left", answer.err)
     assert not checkpoint.exists()
     assert list(tmp_path.glob("*.taut"))
+
+
+def test_words_taken_for_labels_are_noted_before_training(taut, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("".join(f"word{i} X\n\n" for i in range(80)))
+    run = ("train", text, "-o", tmp_path / "m", "--template", "pos[0]", "--max-passes", "1")
+    answer = taut(*run, "--label-column", "0")
+    assert "note: 80 of 80 labels occur once; are these the labels? see --label-col" in answer.err
+    assert "occur once" not in taut(*run).err

@@ -315,3 +315,15 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(tmp_path):
 def test_other_types_are_refused(template):
     with pytest.raises(TypeError, match=r"a name .*, a path or a text is expected"):
         read_template(template)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sufix(w[0], 2)", "there is no transform 'sufix'; is suffix meant"),
+        ("xyzzy(w[0])", "there is no transform 'xyzzy'; there are lower"),
+    ],
+)
+def test_a_transform_that_is_misspelt(text, message):
+    with pytest.raises(TemplateError, match=message):
+        parse_template(text)

@@ -85,6 +85,11 @@ def _matrix(x: Any, place: str) -> Any:
         if x.ndim != 2:
             raise ValueError(f"{place} has shape {x.shape}; {EXPECTED}")
         return sound_csr(x, place)
+    if isinstance(x, dict):
+        raise TypeError(
+            f"{place} is a dict, which is one token; a list of tokens is expected for each "
+            "sequence: put each into a list of its own, even if there is only one"
+        )
     if isinstance(x, list | tuple) and x and isinstance(x[0], dict | str | bytes):
         raise TypeError(
             f"{place} holds {type(x[0]).__name__} objects; {EXPECTED}, as in the other sequences"

@@ -118,7 +118,15 @@ def note_format(layout: Layout, options: Namespace) -> None:
 
 
 def note_oddities(data: Labelled, layout: Layout) -> None:
-    """What CoNLL-U leaves unspecified is a value like any other; numbers are no words."""
+    """What CoNLL-U leaves unspecified is a value like any other; numbers are no words, and words
+    no labels."""
+    n_labels, counts = len(data.labels.values), np.bincount(data.labels.codes)
+    n_rare = int(np.sum(counts[counts > 0] == 1))
+    if n_labels > defaults.MANY_LABELS and 2 * n_rare > n_labels:
+        say(
+            f"note: {n_rare} of {n_labels} labels occur once; are these the labels? see "
+            f"{LABEL_OPTIONS.get(layout.format, '--format')}"
+        )
     if isinstance(data.text, Columns) and _holds_numbers(data.text):
         say(
             "note: the first column, which templates call w, holds numbers; if this is CoNLL-U, "

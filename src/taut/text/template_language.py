@@ -1,5 +1,6 @@
 """One feature of taut's own template language, of which :mod:`taut.text.template` tells."""
 
+import difflib
 import itertools
 import re
 from collections import Counter
@@ -131,6 +132,10 @@ class StatementParser:
         word = self._take()
         if word in NAMES:
             return self._transformed(word, depth)
+        if self._next_is("("):
+            close = difflib.get_close_matches(word, NAMES, 1)
+            meant = f"is {close[0]} meant?" if close else f"there are {', '.join(NAMES)}"
+            raise TemplateError(f"there is no transform {quoted(word)}; {meant}")
         column = self._column(word)
         self._expect("[")
         offsets = self._range(-FARTHEST, FARTHEST, "offset")
