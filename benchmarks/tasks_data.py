@@ -121,7 +121,7 @@ def _extracted(name: str, split: str, folder: Path) -> Iterator[Sequence]:
     """The labels and attributes of all tokens, as taut's template makes them."""
     path, options = str(taut_file(name, split, folder)), TASKS[name].options
     if "conllu" in options:
-        text, labels = read_conllu(path, options[options.index("--label") + 1])
+        text, labels = read_conllu(path, options[options.index("--label") + 1])[:2]
     else:
         text, labels = read_columns(path).without(-1)
     encoder = TemplateEncoder(read_template(options[options.index("--template") + 1]))
