@@ -53,7 +53,9 @@ class Phrases:
                 )
             known = types.get(words)
             # One that has several types has them all.
-            types[words] = kind if known is None else "+".join(sorted({*known.split("+"), kind}))
+            types[words] = (
+                kind if known is None else "+".join(sorted({*known.split("+"), kind} - {""}))
+            )
         return cls(types)
 
     def lines(self) -> list[str]:
