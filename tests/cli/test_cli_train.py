@@ -15,6 +15,7 @@ from cli.sentences import ROWS, TAGS, columns
 import taut as package
 from taut import ChainSVM, defaults
 from taut.chain.file import load_chain
+from taut.cli import main
 from taut.cli import train as train_command
 from taut.cli.choose_c import OnPath
 from taut.cli.learning import solved
@@ -533,7 +534,7 @@ def test_a_log_has_lines_of_progress_if_wanted(text, tmp_path, capfd, monkeypatc
     assert "gap" not in capfd.readouterr().err
     assert main([*run, "--verbose"]) == 0
     told = capfd.readouterr().err
-    assert "\nbcfw" in told or "gap" in told
+    assert "gap" in told
     assert "\x1b" not in told
     with pytest.raises(SystemExit):
         main([*run, "--verbose", "--quiet"])
