@@ -155,7 +155,7 @@ def print_summary(rows: Rows, name: str, found: dict[str, list[Point]]) -> None:
             at = first_at(some, target.accuracy)
             share = at and at.seconds / target.seconds
             reached.append(f"{at.seconds:.3g} ({share:.2g})" if at else None)
-        kept = [None] * 4
+        kept: list[Any] = [None] * 5
         if final is not None:
             keys = ("train_mb", "train_cpu", "model_mb", "tag_cpu")
             kept = [f"{final['score']:.2f}", *(final[key] for key in keys)]
