@@ -15,6 +15,7 @@ from cli.sentences import ROWS, TAGS, columns
 import taut as package
 from taut import ChainSVM, defaults
 from taut.chain.file import load_chain
+from taut.cli import main
 from taut.cli import train as train_command
 from taut.cli.choose_c import OnPath
 from taut.cli.learning import solved
@@ -524,3 +525,17 @@ def test_words_taken_for_labels_are_noted_before_training(taut, tmp_path):
     answer = taut(*run, "--label-column", "0")
     assert "note: 80 of 80 labels occur once; are these the labels? see --label-col" in answer.err
     assert "occur once" not in taut(*run).err
+
+
+def test_a_log_has_lines_of_progress_if_wanted(text, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("taut.solvers.progress.LOG_SECONDS", 0.0)
+    run = ["train", str(text), "-o", str(tmp_path / "m"), "--tol", "0", "--max-passes", "3"]
+    assert main(run) == 0
+    assert "pass " not in capfd.readouterr().err
+    assert main([*run, "--verbose"]) == 0
+    told = capfd.readouterr().err
+    assert "pass " in told
+    assert "\x1b" not in told
+    with pytest.raises(SystemExit):
+        main([*run, "--verbose", "--quiet"])
+    assert "--quiet prints nothing, --verbose says" in capfd.readouterr().err

@@ -190,7 +190,7 @@ def test_every_solver_by_name_trains_it_or_says_why_not(name):
     problem = smoothed(problem) if trains_crfs(solver) else problem
     run = dict(C=0.5, tol=0.1, max_passes=2000)
     if trains_without_inference(solver) or isinstance(solver, Subgradient):
-        with pytest.raises(ValueError, match="SparseChain|cannot grow"):
+        with pytest.raises(ValueError, match=r"SparseChain|cannot grow"):
             solve(problem, solver, **run)
     else:
         assert solve(problem, solver, **run).status is Status.CONVERGED

@@ -57,7 +57,7 @@ def test_tokens_of_the_longest_phrase_are_marked(folder):
     name = 'gazetteer(w[0],"cities.txt")'
     sentence = ["The", "New", "York", "Times", "of", "New", "York", "York", "new"]
     _, rows = encoded(name, [sentence, ["York"]])
-    marks = [None, "B-paper", "I-paper", "I-paper", None, "B-city", "I-city", "B-+name", "B-word"]
+    marks = [None, "B-paper", "I-paper", "I-paper", None, "B-city", "I-city", "B-name", "B-word"]
     assert [row.get(f"{name}={mark}") for row, mark in zip(rows, marks, strict=False)] == [
         mark and 1.0 for mark in marks
     ]
@@ -65,7 +65,7 @@ def test_tokens_of_the_longest_phrase_are_marked(folder):
 
 def test_phrases_end_with_the_sentence(folder):
     _, rows = encoded('gazetteer(w[0], "cities.txt")', [["New"], ["York", "Times"], ["x"]])
-    assert [list(row) for row in rows] == [[], ['gazetteer(w[0],"cities.txt")=B-+name'], [], []]
+    assert [list(row) for row in rows] == [[], ['gazetteer(w[0],"cities.txt")=B-name'], [], []]
 
 
 def test_what_is_done_to_words_is_done_to_phrases(folder):

@@ -13,7 +13,7 @@ import numpy as np
 from taut import defaults
 from taut.chain.training import HeldOut, Training
 from taut.cli import Terminated, say
-from taut.cli.learning import solved
+from taut.cli.learning import solved, wanted_progress
 from taut.cli.text_files import name_of_all
 from taut.solvers import Solution
 from taut.solvers.watch import Interrupt
@@ -67,8 +67,9 @@ def best_on_path(
     from taut.path.task import PathOptions, Task
     from taut.path.walk import PathStatus
 
-    progress = False if options.quiet else None
-    task = Task(problem, seed=options.seed, n_threads=options.threads, progress=progress)
+    task = Task(
+        problem, seed=options.seed, n_threads=options.threads, progress=wanted_progress(options)
+    )
     path = RegularizationPath(task, PathOptions(EPS, floor=FLOOR, keep_weights=False))
     path.extend(callback=lambda first: True)  # which says where to look
     if len(path):

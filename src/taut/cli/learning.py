@@ -95,10 +95,15 @@ def solved(
         n_threads=options.threads,
         checkpoint=checkpoint,
         resume=options.resume and checkpoint is not None,
-        progress=False if options.quiet else None,
+        progress=wanted_progress(options),
         validate=None if held_out is None else held_out.score,
         patience=training.patience(solver),
     )
+
+
+def wanted_progress(options: Namespace) -> bool | None:
+    """Whether to say how far a run is; None if somebody watches."""
+    return False if options.quiet else (options.verbose or None)
 
 
 # --- what looks odd -------------------------------------------------------------------------------

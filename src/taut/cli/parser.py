@@ -185,6 +185,8 @@ def _contradiction(train: argparse.Namespace) -> str:
         return "--C best would be searched again; --resume with the --C that it found"
     if train.template is not None and train.format == "attributes":
         return "--template is for columns; attribute files hold attributes already"
+    if train.quiet and train.verbose:
+        return "--quiet prints nothing, --verbose says how far training is; give one of them"
     if train.quiet and train.json:
         return "--quiet prints nothing, --json prints the result; give one of them"
     if "-" in train.files and "-" in (train.dev or []):

@@ -192,5 +192,10 @@ def add_train(train: ArgumentParser) -> None:
     add("--resume", action="store_true", help="go on from the checkpoint")
     add = train.add_argument_group("output").add_argument
     add("--quiet", action="store_true", help="print nothing but errors")
+    add(
+        "--verbose",
+        action="store_true",
+        help="say how far training is, every ten seconds, though nobody watches a terminal",
+    )
     add("--json", action="store_true", help="print the result as one JSON object")
     add("--plot", type=picture, metavar="FILE", help="draw the convergence (.png, .pdf, .svg)")

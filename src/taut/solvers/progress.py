@@ -37,26 +37,31 @@ def announced_compilation(problem: Any, wanted: bool | None) -> Iterator[None]:
         timer.cancel()
 
 
+SECONDS, LOG_SECONDS = 0.5, 10.0  # between two looks at a run
+
+
 class Progress:
-    """Rewrites one line at most twice a second."""
+    """Rewrites one line at most twice a second; in a log, writes one every ten."""
 
     def __init__(self, wanted: bool | None):
         self.on = is_watched(wanted)
+        self.rewrites = sys.stderr.isatty()
         self.last = time.perf_counter()
         self.shown = False
 
     def line(self, text: Callable[[], str]) -> None:
         """``text`` is asked only if it is time to show it."""
-        if not self.on or time.perf_counter() - self.last < 0.5:
+        wait = SECONDS if self.rewrites else LOG_SECONDS
+        if not self.on or time.perf_counter() - self.last < wait:
             return
         self.last = time.perf_counter()
-        self.shown = True
-        sys.stderr.write(f"\r\x1b[K{text()}")
+        self.shown = self.rewrites
+        sys.stderr.write(f"\r\x1b[K{text()}" if self.rewrites else f"{text()}\n")
         sys.stderr.flush()
 
     def say(self, text: str) -> None:
         if self.on:
-            sys.stderr.write(f"\r\x1b[K{text}\n")
+            sys.stderr.write(f"\r\x1b[K{text}\n" if self.rewrites else f"{text}\n")
 
     def close(self) -> None:
         if self.shown:

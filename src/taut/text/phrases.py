@@ -51,9 +51,9 @@ class Phrases:
                     f"line {number}: a phrase of {len(words)} words; 1 to {MOST_WORDS} are "
                     "expected, then perhaps a tab and a type"
                 )
-            known = types.get(words)
             # One that has several types has them all.
-            types[words] = kind if known is None else "+".join(sorted({*known.split("+"), kind}))
+            known = {*types.get(words, "").split("+"), kind} - {""}
+            types[words] = "+".join(sorted(known))
         return cls(types)
 
     def lines(self) -> list[str]:
