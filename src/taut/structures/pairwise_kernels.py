@@ -4,7 +4,7 @@ import numpy as np
 
 from taut._compile import both_modes, compiled
 from taut.arrays.accumulator import add_scaled, keeps_rows, push, row_place
-from taut.structures.features import push_node, push_states
+from taut.structures.features import node_scores, push_node, push_states
 
 
 @both_modes
@@ -12,6 +12,19 @@ def block_start(problem, i):
     """Where the dual block of example i begins."""
     steps = problem.n_step * problem.n_states * problem.n_states
     return problem.pointer[i] * problem.n_states + i * steps
+
+
+@both_modes
+def label_scores(problem, w, first, length, theta):
+    """theta[t, k] = score of label k at node ``first + t``, steps apart."""
+    node_scores(problem.features, w, first, length, theta)
+    if problem.bias_at >= 0:
+        for t in range(length):
+            add_row(w, problem.bias_at, theta[t])
+    if problem.begin_at >= 0:
+        add_row(w, problem.begin_at, theta[0])
+    if problem.end_at >= 0:
+        add_row(w, problem.end_at, theta[length - 1])
 
 
 @both_modes

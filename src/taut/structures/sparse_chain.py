@@ -33,12 +33,12 @@ from taut.memory import check_memory
 from taut.problem.capability import SVM, Capability
 from taut.problem.problem_type import problem_type
 from taut.structures import sparse_dual
-from taut.structures.features import node_score, node_scores
+from taut.structures.features import node_score
 from taut.structures.pairwise import Pairwise
 from taut.structures.pairwise_kernels import (
-    add_row,
     biases,
     close_scores,
+    label_scores,
     push_label,
     push_labels,
 )
@@ -71,15 +71,7 @@ class SparseChain(Pairwise):
     def scores(problem, w, i, work):
         first = problem.pointer[i]
         length = problem.pointer[i + 1] - first
-        theta = work.theta
-        node_scores(problem.features, w, first, length, theta)
-        if problem.bias_at >= 0:
-            for t in range(length):
-                add_row(w, problem.bias_at, theta[t])
-        if problem.begin_at >= 0:
-            add_row(w, problem.begin_at, theta[0])
-        if problem.end_at >= 0:
-            add_row(w, problem.end_at, theta[length - 1])
+        label_scores(problem, w, first, length, work.theta)
         pair_scores(problem, w, first, length, work.step)
 
     def argmax(problem, w, i, work, y):
