@@ -103,6 +103,8 @@ def test_a_certificate_is_what_the_definitions_say_of_any_point(which, temperatu
         assert found.soft_gap == pytest.approx(sum(map(np.sum, F.block_gaps(w, delta, mu))))
         worst = max(np.abs(b).max(initial=0.0) for b in F.consistency(mu))
         assert found.violation == pytest.approx(worst, abs=1e-14)
+        square = sum(b @ b for b in F.consistency(mu))
+        assert found.squared_violation == pytest.approx(square, rel=1e-12, abs=1e-24)
         np.testing.assert_allclose(
             found.block_gaps, frank_wolfe_gaps(F, w, delta, mu), rtol=0, atol=1e-11
         )

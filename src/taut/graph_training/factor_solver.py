@@ -320,8 +320,9 @@ class FactorRun(AnyRun):
         # Free messages are not those that the penalty's gap is about.
         soft_gap = np.nan if self.solver.has_free_weights else found.soft_gap
         return Certificate(
-            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation
-        )
+            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation,
+            found.squared_violation,
+        )  # fmt: skip
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
         return self.certify()
