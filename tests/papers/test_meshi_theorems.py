@@ -156,7 +156,7 @@ def test_theorem_5_1_the_dual_and_the_gap_converge_as_it_says(name, rho):
 
 
 def test_the_printed_curvature_is_too_small_on_dense_graphs():
-    """Erratum M6: for two states 4 (1 + |Y_c| / |Y_i|) = 12; a node with nine edges has 2 N = 18."""
+    """Erratum M6: for two states 4 (1 + |Y_c| / |Y_i|) = 12; a node of nine edges has 2 N = 18."""
     F = FactorReference(random_reference([complete(10)], unary="binary", seed=1), C)
     one = F.examples[0]
     B, _ = one.consistency_matrix()
