@@ -50,10 +50,11 @@ class FactorSolver(Solver):
     ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
     enforce consistency. It is in the scale of a sum over examples, like C. ``temperature`` is the
     weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
-    (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
-    with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
-    few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1 with a
-    temperature, where a run starts in the middle of all simplices. Multipliers rest meanwhile.
+    (example by example, and the blocks of each), "uniform" (IDAL's) or "gap" (any block). A cold
+    run starts with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks
+    go far in few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1
+    with a temperature, where a run starts in the middle of all simplices. Multipliers rest
+    meanwhile.
     """
 
     rho: float = 1.0

@@ -57,6 +57,7 @@ from taut.graph_training.steps import (
     reparametrise_node,
 )
 from taut.inference.local_polytope import simplex_threshold
+from taut.solvers.sampling import Order
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,16 @@ class SoftSDCA(FactorSolver):
 class IDAL(SoftSDCA):
     """SoftSDCA with multipliers: the inexact dual augmented Lagrangian.
 
-    ``passes`` of the inner solver lie between two updates. Nesterov's momentum on them, the paper's
+    ``passes`` of the inner solver lie between two updates. Cliques are drawn uniformly, as in the
+    paper. Going from example to example ("permuted") took a fifth of the time on Yeast and as much
+    on Potts grids, but updates of inner problems half solved can then wander: on superpixels with
+    lambda = gamma = 10, rho = 1, the soft gap was still 2e-2 after 500 passes, and 5e-6 after 200
+    uniform ones. Nesterov's momentum on them, the paper's
     future work, was tried and left out: up to a quarter fewer passes on some problems, and no
     convergence on others, since updates are those of inner problems half solved.
     """
 
+    order: Order | str = Order.UNIFORM
     passes: int = 2
 
     closes_bracket: ClassVar[bool] = True
