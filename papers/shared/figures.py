@@ -30,9 +30,17 @@ STYLES: dict[str, tuple[str, str]] = {
     "gap-BCPFW": ("#ff7f0e", "-"),
     "gap-BCPFW, cache": ("#ff7f0e", "--"),
     "SoftBCFW": ("#2ca02c", "-"),
+    "SoftBCFW, ρ=0.1": ("#2ca02c", ":"),
+    "SoftBCFW, ρ=1": ("#2ca02c", "-"),
+    "SoftBCFW, ρ=10": ("#2ca02c", "--"),
+    "SoftBCFW, pairwise": ("#98df8a", "-"),
+    "SoftSDCA": ("#c5b0d5", "-"),
+    "IDAL, permuted": ("#9467bd", "--"),
     "IDAL": ("#9467bd", "-"),
     "GDMM": ("#e377c2", "-"),
     "DLPW": ("#bcbd22", "-"),
+    "DLPW, smoothed": ("#bcbd22", "--"),
+    "FW, LP solver": ("#7f7f7f", "--"),
     "subgradient": ("#8c564b", "-"),
 }
 OTHERS = ("#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#e6550d")

@@ -1,7 +1,7 @@
 """The data of Meshi's and Hu's experiments: training problems under any oracle, and test scores.
 
     yeast        14 labels, 1,500 training rows, 917 for testing, all pairs of labels; d = 1,820
-    yeast-meshi  the same with Meshi's weights: no bias, one for a pair, if both are there; d = 1,533
+    yeast-meshi  with Meshi's weights: no bias, one for a pair, if both are there; d = 1,533
     rcv1         30 labels, 47,236 words, Meshi's weights, d = 1.4 million; 5,000 rows are Meshi's
     potts        50 grids of 10 x 10 cells, 5 states, full tables, and 50 for testing
     two-level    66 images of 65 fine and 31 coarse regions, a fine one joined to its coarse one
@@ -258,7 +258,9 @@ def of_images(
 
     def score(w: Vector) -> float:
         found = np.split(decode(to_predict, w), cuts)
-        right = [p[np.arange(len(p)), y[: len(p)]].sum() for p, y in zip(pixels, found, strict=True)]
+        right = [
+            p[np.arange(len(p)), y[: len(p)]].sum() for p, y in zip(pixels, found, strict=True)
+        ]
         return float(sum(right) / sum(p.sum() for p in pixels))
 
     return graphs(
@@ -276,7 +278,7 @@ def two_level(quick: bool, data_home: str | None) -> Task:
 
 def segments(quick: bool, data_home: str | None) -> Task:
     return of_images(
-        "segments", _segments_graph, "full", quick, data_home, exact="message-passing", C=0.001
+        "segments", _segments_graph, "full", quick, data_home, exact="message-passing", C=0.003
     )
 
 
