@@ -100,9 +100,9 @@ def draw_penalties(found: Found, settings: Settings, folder: Path, about: str) -
     for key, row in found:
         if key["what"] == "penalty":
             runs.setdefault(key["rho"], []).append(row)
-    figure, axes = panels(1, 4)
+    figure, axes = panels(2, 2)
     lines = {"g_rho": ("g_ρ(w, δ)", "-"), "f_rho": ("f_ρ(μ)", "-."), "g": ("g(w, δ)", "--")}
-    for axis, rho in zip(axes[0], SHOWN, strict=False):
+    for axis, rho in zip(axes.flat, SHOWN, strict=False):
         for (column, (label, dash)), colour in zip(
             lines.items(), ("#2ca02c", "#1f77b4", "#d62728"), strict=True
         ):
@@ -111,8 +111,8 @@ def draw_penalties(found: Found, settings: Settings, folder: Path, about: str) -
         axis.set(xscale="log", xlabel="epochs", ylim=(0, 2.2 * best),
                  title=f"ρ = {rho:g} (printed: {rho / task.n:.2g})")  # fmt: skip
         axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("objective")
-    _draw_against_rho(axes[0, 3], runs, best, task.n)
+        axis.set_ylabel("objective")
+    _draw_against_rho(axes[1, 1], runs, best, task.n)
     finish(figure, folder / "figure1.png", about)
     _write_penalties(folder / "figure1.csv", runs, best)
 
@@ -176,7 +176,7 @@ ENOUGH = 2e-4  # above g*, relatively, where curves end
 
 def limit_of(name: str, method: str, settings: Settings) -> float:
     if settings.quick:
-        return 0.2
+        return 0.05
     return LIMITS[name] * (3.0 if method == LP_SOLVER else 1.0)
 
 
