@@ -19,6 +19,7 @@ import papers.shared  # noqa: F401  (first: it limits threads before numpy start
 
 # isort: split
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from papers.meshi.dlpw import DLPW
 from papers.shared.curves import curve
@@ -112,6 +113,7 @@ def draw_penalties(found: Found, settings: Settings, folder: Path, about: str) -
                  title=f"ρ = {rho:g} (printed: {rho / task.n:.2g})")  # fmt: skip
         axis.grid(alpha=0.3)
         axis.set_ylabel("objective")
+        axis.xaxis.set_minor_formatter(NullFormatter())
     _draw_against_rho(axes[1, 1], runs, best, task.n)
     finish(figure, folder / "figure1.png", about)
     _write_penalties(folder / "figure1.csv", runs, best)

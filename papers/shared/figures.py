@@ -89,10 +89,8 @@ def finish(figure: Any, path: Path, about: str, legend: bool = True) -> None:
                 list(named.values()), list(named), loc="outside lower center", fontsize=8,
                 ncols=min(len(named), 4), frameon=False,
             )  # fmt: skip
-    # Below the figure: within it, the label would run into the legend.
-    figure.text(0.5, -0.01, about, fontsize=6, color="0.4", ha="center", va="top")
     for dpi in (130, 110, 90, 75, 60):
-        content = _png(figure, dpi)
+        content = _png(figure, about, dpi)
         if len(content) <= MOST_BYTES:
             break
     else:
@@ -101,13 +99,26 @@ def finish(figure: Any, path: Path, about: str, legend: bool = True) -> None:
     _write(path, content)
 
 
-def _png(figure: Any, dpi: int) -> bytes:
-    """With 128 colours: a third of the bytes, and no difference to the eye."""
-    drawn, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, dpi=dpi, format="png", bbox_inches="tight", pad_inches=0.05)
-    with Image.open(drawn) as image:
-        image.convert("RGB").quantize(128).save(small, format="png", optimize=True)
-    return small.getvalue()
+def _png(figure: Any, about: str, dpi: int) -> bytes:
+    """With the line below; in 128 colours, which are a third of the bytes and look the same."""
+    drawn = _drawn(figure, dpi)
+    strip = plt.figure(figsize=(drawn.width / dpi, 0.2))
+    strip.text(0.5, 0.5, about, fontsize=6, color="0.4", ha="center", va="center")
+    line = _drawn(strip, dpi)
+    plt.close(strip)
+    both = Image.new("RGB", (drawn.width, drawn.height + line.height), "white")
+    both.paste(drawn, (0, 0))
+    both.paste(line, (0, drawn.height))
+    content = io.BytesIO()
+    both.quantize(128).save(content, format="png", optimize=True)
+    return content.getvalue()
+
+
+def _drawn(figure: Any, dpi: int) -> Any:
+    content = io.BytesIO()
+    figure.savefig(content, dpi=dpi, format="png")
+    with Image.open(content) as image:
+        return image.convert("RGB")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
