@@ -242,7 +242,7 @@ def test_a_copy_in_another_process_finds_the_same(features, train, test):
     expected = encoder.transform(Columns.from_sentences(test))
     copies = [pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "_MULTIPLIER", np.uint64(12345))  # as another process has
+        patch.setattr(compiled_loops, "_MULTIPLIER", np.uint64(12345))  # as another process has
         for other in copies:
             assert other.names() == encoder.names()
             assert same(other.transform(Columns.from_sentences(test)), expected)
