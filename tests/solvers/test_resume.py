@@ -27,6 +27,7 @@ ORACLE = {
     "simplicial": Simplicial(),
     "simplicial, working set": Simplicial(working_set=3),
     "simplicial, one": Simplicial(simplexes="one"),
+    "simplicial, one, working set": Simplicial(simplexes="one", working_set=5),
     "cutting planes": CuttingPlane(),
     "one slack": CuttingPlane(slacks="one"),
     "pegasos": Subgradient(check_every=2),
