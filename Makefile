@@ -14,7 +14,7 @@ else
   install := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: help demo test test-numba docs bench clean
+.PHONY: help demo test test-numba docs bench papers clean
 
 help:
 	@echo "make demo        train on a built-in data set and show the certificate"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-numba  the kernels' tests on the oldest and newest numba allowed"
 	@echo "make docs        build the documentation into docs/_build/html"
 	@echo "make bench       install the peers and list the benchmark scripts"
+	@echo "make paper-NAME  reproduce a paper: $(PAPERS) (make papers: all of them)"
 	@echo "make clean       remove the environment, caches and built files"
 
 demo: $(VENV)/.installed-plot
@@ -50,6 +51,13 @@ bench: $(VENV)/.installed-bench
 	@echo "Run a benchmark with $(BIN)/python and one of:"
 	@ls benchmarks/*.py
 
+# TAUT_DATA names the folder of data sets; ARGS="--quick" and the like go to the command.
+PAPERS := osokin solagna meshi hu yu
+papers: $(PAPERS:%=paper-%)
+
+paper-%: $(VENV)/.installed-papers
+	$(BIN)/python -m papers.$*.run $(ARGS)
+
 clean:
 	rm -rf $(VENV) .venv-numba-* build dist docs/_build docs/auto_examples docs/generated
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -58,7 +66,7 @@ clean:
 $(BIN)/python:
 	$(create)
 
-# One stamp per extra: plot, dev, docs, bench.
+# One stamp per extra: plot, dev, docs, bench, papers.
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(install) --editable ".[$*]"
 	@touch $@
