@@ -10,8 +10,6 @@ from taut.inference.viterbi import viterbi
 from taut.problem import expected, image_size, length, scores
 from taut.problem.problem_type import weights_of
 
-DECODINGS = ("viterbi", "posterior")  # the most probable labelling; the labels that are
-
 
 @compiled
 def posterior_range(

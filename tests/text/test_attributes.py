@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.text.attributes import AttributeEncoder, Attributes, small_index
+from taut.text.attribute_matrix import small_index
+from taut.text.attributes import AttributeEncoder, Attributes
 
 NAMES = ["a", "b", "c", "d:é"]
 tokens = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(-3, 3)), max_size=5)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taut.text import codes as codes_module
+from taut.text import compiled_loops
 from taut.text.codes import CodeTable, number_codes
 
 LARGEST = 2**62
@@ -67,7 +67,7 @@ def test_codes_are_found_as_a_dict_would(known, wanted):
 @given(codes_of_a_text, codes_of_a_text)
 def test_results_do_not_depend_on_the_multiplier(multiplier, known, wanted):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes_module, "_MULTIPLIER", np.uint64(multiplier))
+        patch.setattr(compiled_loops, "_MULTIPLIER", np.uint64(multiplier))
         check_numbers(known)
         check_search(known, wanted)
 
@@ -76,13 +76,13 @@ def test_results_do_not_depend_on_the_multiplier(multiplier, known, wanted):
 def test_the_interpreted_source_does_the_same(known, wanted):
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):  # products wrap around
         for name in ("_first_slot", "_number", "_insert", "_find"):
-            patch.setattr(codes_module, name, getattr(codes_module, name).py_func)
+            patch.setattr(compiled_loops, name, getattr(compiled_loops, name).py_func)
         check_numbers(known)
         check_search(known, wanted)
 
 
 def test_no_thread_searches_a_table_that_another_is_filling(monkeypatch):
-    fill, filling, go_on = codes_module._insert, threading.Event(), threading.Event()
+    fill, filling, go_on = compiled_loops._insert, threading.Event(), threading.Event()
 
     def interrupted(keys, slots):
         if not filling.is_set():
@@ -90,7 +90,7 @@ def test_no_thread_searches_a_table_that_another_is_filling(monkeypatch):
             go_on.wait(60)
         fill(keys, slots)
 
-    monkeypatch.setattr(codes_module, "_insert", interrupted)
+    monkeypatch.setattr(compiled_loops, "_insert", interrupted)
     table = CodeTable(np.array([7, 5]))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(table.find, np.array([5, 6]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from taut.datasets import load_conll2000
-from taut.text import codes, extract
+from taut.text import compiled_loops, extract
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.template import parse_template, read_template
@@ -242,7 +242,7 @@ def test_a_copy_in_another_process_finds_the_same(features, train, test):
     expected = encoder.transform(Columns.from_sentences(test))
     copies = [pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "_MULTIPLIER", np.uint64(12345))  # as another process has
+        patch.setattr(compiled_loops, "_MULTIPLIER", np.uint64(12345))  # as another process has
         for other in copies:
             assert other.names() == encoder.names()
             assert same(other.transform(Columns.from_sentences(test)), expected)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from taut.arrays.sequences import checked_lengths
+from taut.arrays.lengths import checked_lengths
 from taut.structures.constraints import Tables
 from taut.structures.features import node_features
 from taut.structures.features_build import observed_features

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference
-from taut.arrays.sequences import checked_lengths
+from taut.arrays.lengths import checked_lengths
 from taut.structures.constraints import (
     ImpossibleConstraint,
     Tables,

@@ -1,13 +1,16 @@
 """Named attributes of tokens in numbers: what attribute files, JSON lines and dicts hold."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from taut.arrays.sequences import checked_lengths
+from taut.arrays.lengths import checked_lengths
 from taut.arrays.sound_sparse import pointer_fault
+from taut.text.attribute_matrix import AttributeRows
 from taut.text.numbering import Numbering, check_codes
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 class Attributes(NamedTuple):
@@ -40,11 +43,11 @@ class AttributeEncoder:
     def n_attributes(self) -> int:
         return len(self._names)
 
-    def fit_transform(self, text: Attributes) -> sparse.csr_array:
+    def fit_transform(self, text: Attributes) -> "sparse.csr_array":
         """An attribute is kept if at least ``min_freq`` tokens have it."""
         check_attributes(text)
         self.set_names(text.names)
-        matrix = self._matrix(text, np.arange(len(text.names)))
+        matrix = self._rows(text, np.arange(len(text.names))).matrix()
         # Counted in the matrix, where an attribute that a token repeats is there once.
         frequent = np.bincount(matrix.indices, minlength=len(text.names)) >= self.min_freq
         if frequent.all():
@@ -52,14 +55,22 @@ class AttributeEncoder:
         self.keep(frequent)
         return matrix[:, frequent]
 
-    def transform(self, text: Attributes) -> sparse.csr_array:
+    def transform(self, text: Attributes) -> "sparse.csr_array":
         """The attributes known from training; others are left out."""
+        return self.rows(text).matrix()
+
+    def rows(self, text: Attributes) -> AttributeRows:
+        """The same, as arrays."""
         check_attributes(text)
+        return self._rows(text, self.numbering.find(text.names))
+
+    @property
+    def numbering(self) -> Numbering:
         if self._numbering is None:
             self._numbering = Numbering(self._names)
-        return self._matrix(text, self._numbering.find(text.names))
+        return self._numbering
 
-    def _matrix(self, text: Attributes, number: np.ndarray) -> sparse.csr_array:
+    def _rows(self, text: Attributes, number: np.ndarray) -> AttributeRows:
         columns = number[text.codes].astype(np.int32)
         known = columns >= 0
         if known.all():
@@ -67,10 +78,7 @@ class AttributeEncoder:
         else:
             indptr = np.concatenate([[0], np.cumsum(known)])[text.indptr]
             columns, data = columns[known], text.data[known]
-        shape = (len(indptr) - 1, len(self._names))
-        matrix = sparse.csr_array((data, columns, small_index(indptr)), shape)
-        matrix.sum_duplicates()
-        return matrix
+        return AttributeRows(indptr, columns, data, len(self._names), False)
 
     def names(self) -> list[str]:
         """The attributes in order of their numbers."""
@@ -94,9 +102,3 @@ def check_attributes(text: Attributes) -> None:
     fault = pointer_fault(text.indptr, len(text.codes))
     if fault:
         raise ValueError(f"the attributes do not fit their tokens: {fault}")
-
-
-def small_index(indptr: np.ndarray) -> np.ndarray:
-    """Row pointers in 32 bits where they fit: scipy keeps the column numbers in the same type."""
-    fits = indptr[-1] <= np.iinfo(np.int32).max
-    return indptr.astype(np.int32 if fits else np.int64, copy=False)

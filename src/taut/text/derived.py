@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taut._compile import compiled
 from taut.text.columns import Column
+from taut.text.loops import loops
 from taut.text.phrases import Phrases
 from taut.text.template_parts import Term
 from taut.text.transforms import OF_COLUMNS, Transform
@@ -35,38 +35,6 @@ class Place(NamedTuple):
 
     before: np.ndarray  # (n_tokens,) int32: tokens before it
     after: np.ndarray
-
-
-@compiled
-def _join(total, size, codes, offset, before, after):
-    """Append a digit: that of the token ``offset`` away, -1 if there is none."""
-    for t in range(total.size):
-        if total[t] < 0 or before[t] + offset < 0 or offset > after[t]:
-            total[t] = -1
-        else:
-            digit = codes[t + offset]
-            total[t] = total[t] * size + digit if digit >= 0 else -1
-
-
-@compiled
-def _join_anywhere(total, size, codes, outside, offset, origin, before, after):
-    """As ``_join``, but from the first or last token, too, and there are digits outside."""
-    n_places = outside.size // 2
-    for t in range(total.size):
-        if total[t] < 0:
-            continue
-        at = offset
-        if origin > 0:
-            at -= before[t]
-        elif origin < 0:
-            at += after[t]
-        if before[t] + at < 0:
-            digit = outside[min(-before[t] - at, n_places) - 1]
-        elif at > after[t]:
-            digit = outside[n_places + min(at - after[t], n_places) - 1]
-        else:
-            digit = codes[t + at]
-        total[t] = total[t] * size + digit if digit >= 0 else -1
 
 
 def places_of(lengths: np.ndarray) -> Place:
@@ -105,8 +73,9 @@ def derive(
 
 def join_term(totals: np.ndarray, terms: list[tuple[Term, Coded]], size: int, place: Place) -> None:
     """Append a digit to each row of codes: that of its term, in place."""
+    by = loops()
     for total, (term, coded) in zip(totals, terms, strict=True):
         if term.outside:
-            _join_anywhere(total, size, *coded, term.offset, term.origin, *place)
+            by.join_anywhere(total, size, *coded, term.offset, term.origin, *place)
         else:
-            _join(total, size, coded.codes, term.offset, *place)
+            by.join(total, size, coded.codes, term.offset, *place)

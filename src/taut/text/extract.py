@@ -14,18 +14,21 @@ codes.
 import itertools
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
-from taut.arrays.sequences import checked_lengths
-from taut.text.attribute_matrix import assemble, vector_block
+from taut.arrays.lengths import checked_lengths
+from taut.text.attribute_matrix import AttributeRows, assemble, vector_block
 from taut.text.codes import CodeTable, number_codes
 from taut.text.columns import Column, Columns
 from taut.text.derived import Coded, Place, derive, derived_of, join_term, places_of
 from taut.text.numbering import Numbering, check_codes
 from taut.text.template_parts import Feature, Template, Term, is_vector
 from taut.text.word_files import Vectors
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 MOST_CODES = 2**62
 
@@ -79,7 +82,7 @@ class TemplateEncoder:
 
     # --- learning and finding -------------------------------------------------------------------
 
-    def fit_transform(self, text: Columns) -> sparse.csr_array:
+    def fit_transform(self, text: Columns) -> "sparse.csr_array":
         text = self._checked(text)
         self.values = [Numbering() for _ in range(self.n_values)]
         self.tables = [[] for _ in self.groups]
@@ -102,10 +105,14 @@ class TemplateEncoder:
             self.tables[g].append(CodeTable(keys))
             return ids
 
-        return self._matrix(text, learn_value, learn, learn_attributes)
+        return self._rows(text, learn_value, learn, learn_attributes).matrix()
 
-    def transform(self, text: Columns) -> sparse.csr_array:
+    def transform(self, text: Columns) -> "sparse.csr_array":
         """The attributes known from training; others are left out."""
+        return self.rows(text).matrix()
+
+    def rows(self, text: Columns) -> AttributeRows:
+        """The same, as arrays."""
         text = self._checked(text)
 
         def find_value(k: int, values: list[str]) -> np.ndarray:
@@ -114,11 +121,11 @@ class TemplateEncoder:
         def find(g: int, stage: int, codes: np.ndarray) -> np.ndarray:
             return self.tables[g][stage].find(codes)
 
-        return self._matrix(text, find_value, find, find)
+        return self._rows(text, find_value, find, find)
 
-    def _matrix(
+    def _rows(
         self, text: Columns, number_value: Callable, shorten: Callable, number: Callable
-    ) -> sparse.csr_array:
+    ) -> AttributeRows:
         place, files = places_of(text.lengths), self.template.files
         coded = [
             derive(text.columns[d.column], d, partial(number_value, k), place, files)
@@ -133,17 +140,14 @@ class TemplateEncoder:
         first, group_of = self._first(), np.empty(len(self.features), np.intp)
         for g, group in enumerate(self.groups):
             group_of[group] = g
-        matrix = assemble(ids, first[group_of], int(first[-1]))
-        if len(self.groups) < len(self.features):
-            # A token may have an attribute more than once, and in any order.
-            matrix.has_canonical_format = matrix.has_sorted_indices = False
-            matrix.sum_duplicates()
-        if not self.vectors:
-            return matrix
-        blocks = [self._block(v, text, place) for v in range(len(self.vectors))]
-        return sparse.hstack([matrix, *blocks], format="csr")
+        # Where features share them, a token may have an attribute more than once, in any order.
+        each_once = len(self.groups) == len(self.features)
+        rows = assemble(ids, first[group_of], int(first[-1]), each_once)
+        for v in range(len(self.vectors)):
+            rows = rows.beside(self._block(v, text, place))
+        return rows
 
-    def _block(self, v: int, text: Columns, place: Place) -> sparse.csr_array:
+    def _block(self, v: int, text: Columns, place: Place) -> AttributeRows:
         """The numbers of the vectors of all tokens."""
         (term,), vectors = self.vectors[v].terms, self.vectors_of(self.vectors[v])
         column, derived = text.columns[term.column], derived_of(term)
