@@ -43,6 +43,13 @@ STYLES: dict[str, tuple[str, str]] = {
     "DLPW, smoothed": ("#bcbd22", "--"),
     "FW, LP solver": ("#7f7f7f", "--"),
     "subgradient": ("#8c564b", "-"),
+    "product": ("#393b79", "-"),
+    "product, working set": ("#393b79", "--"),
+    "one simplex": ("#637939", "-"),
+    "one simplex, working set": ("#637939", "--"),
+    "tangent planes": ("#637939", "-."),
+    "one cone": ("#843c39", "-"),
+    "one-slack": ("#8c6d31", "-"),
 }
 OTHERS = ("#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#e6550d")
 

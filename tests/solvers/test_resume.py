@@ -20,13 +20,18 @@ ORACLE = {
     "averaged": BCFW(order="permuted", averaging=True, refresh=2),
     "pairwise, cache": BCFW(direction="pairwise", cache=True, refresh=3),
     "away": BCFW(direction="away", refresh=3),
+    "safeguard": BCFW(direction="pairwise", safeguard=True, refresh=3),
+    "fixed": BCFW(step="fixed", refresh=3),
     "corrective": BCFW(direction="corrective", refresh=3),
     "never refreshed": BCFW(direction="corrective", refresh=None),
     "batch": FrankWolfe(),
     "batch, averaged": FrankWolfe(averaging=True),
+    "batch, fixed": FrankWolfe(step="fixed"),
+    "batch, parabola": FrankWolfe(step="parabola"),
     "simplicial": Simplicial(),
     "simplicial, working set": Simplicial(working_set=3),
     "simplicial, one": Simplicial(simplexes="one"),
+    "simplicial, one, working set": Simplicial(simplexes="one", working_set=5),
     "cutting planes": CuttingPlane(),
     "one slack": CuttingPlane(slacks="one"),
     "pegasos": Subgradient(check_every=2),
@@ -71,7 +76,16 @@ CASES = [
     *[pytest.param(chain, solver, {}, id=name) for name, solver in ORACLE.items()],
     *[
         pytest.param(chain, ORACLE[name], {"bounds": (-0.2, 0.3)}, id=f"{name}, bounds")
-        for name in ("averaged", "corrective", "batch", "simplicial", "one slack", "polyak")
+        for name in (
+            "averaged",
+            "corrective",
+            "batch",
+            "simplicial",
+            "one slack",
+            "polyak",
+            "safeguard",
+            "batch, parabola",
+        )
     ],
     *[
         pytest.param(chain, ORACLE[name], {"slack_penalty": "squared"}, id=f"{name}, squared")

@@ -14,7 +14,8 @@ from taut.text.attribute_matrix import AttributeRows
 def exact_scores(weights: Weights, rows: AttributeRows) -> np.ndarray:
     """(tokens, K) of labels by their attributes, to the bit."""
     rows = rows.canonical()
-    return np.array([_score(weights, rows, t) for t in range(len(rows.indptr) - 1)])
+    scores = [_score(weights, rows, t) for t in range(len(rows.indptr) - 1)]
+    return np.array(scores).reshape(-1, weights.n_labels)
 
 
 def _score(weights: Weights, rows: AttributeRows, t: int) -> np.ndarray:

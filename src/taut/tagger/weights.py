@@ -29,7 +29,7 @@ class Weights:
         """(tokens, K) of labels by their attributes alone."""
         K, n = self.n_labels, len(read.counts)
         matrix = self._matrix
-        if matrix is not None and read.counts.all():
+        if matrix is not None and n and read.counts.all():
             rows = matrix.take(read.ids, 0)
             if read.data is not None:
                 rows *= read.data[:, None]
@@ -44,7 +44,8 @@ class Weights:
         value = self.value[places]
         if read.data is not None:
             value = value * read.data.repeat(sizes)
-        return np.bincount(token + self.label[places], value, n * K).reshape(n, K)
+        found = np.bincount(token + self.label[places], value, n * K)
+        return found.astype(np.float64, copy=False).reshape(n, K)  # of nothing it is whole numbers
 
     @cached_property
     def _matrix(self) -> np.ndarray | None:

@@ -44,7 +44,7 @@ def best_labels(
 
     ``theta`` (positions, K) has the scores of all sequences, one after the other.
     """
-    if len(lengths) == 1:
+    if len(lengths) == 1 and len(theta):
         labels, is_tie = best_of_one(theta, steps)
         return np.array(labels), [0] if is_tie else []
     numbers = np.empty(len(theta), np.int64)
@@ -77,16 +77,16 @@ def best_of_one(theta: np.ndarray, steps: Steps) -> tuple[list[int], bool]:
     half = (n - 1) // 2
     both = np.empty((half + 1, 2, theta.shape[1]))  # from the left, from the right
     both[:, 0], both[:, 1] = theta[: half + 1], theta[n - half - 1 :][::-1]
-    reach = np.empty_like(steps.both_ways)
+    reach, reached = np.empty_like(steps.both_ways), np.zeros_like(both[0])
     for t in range(half):
         np.add(steps.both_ways, both[t][:, :, None], reach)
-        both[t + 1] += maximum(reach, 1)
+        reached = maximum(reach, 1)
+        both[t + 1] += reached
     left, right = both[:, 0], both[:, 1]
-    total = right[half] - theta[n - half - 1]
     if n % 2:
-        total += left[half]
+        total = left[half] + reached[1]
     else:  # the middle is between two positions
-        total += maximum(steps.onward + left[half][:, None], 0) + theta[n - half - 1]
+        total = right[half] + maximum(steps.onward + left[half][:, None], 0)
     winner = int(total.argmax())
     labels, values = [winner], [total]
     for row in left[: n - half - 1][::-1]:
