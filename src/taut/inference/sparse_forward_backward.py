@@ -18,6 +18,7 @@ import numpy as np
 from taut._compile import Cube, Matrix, Vector, by_reference, compiled
 from taut.inference.exponentials import exponentials
 from taut.inference.forward_backward import WIDEST, ChainSums, new_chain_sums, scale_row
+from taut.inference.likely_labels import LikelyLabels, new_likely_labels
 from taut.inference.pairs import pair_of
 
 # A difference of sums is taken if the result is this part of the larger: three digits are lost.
@@ -33,6 +34,7 @@ class SparseSums(NamedTuple):
     log_z: Vector  # (1,) of the last chain; not a number if by full tables
     pair: Cube  # (steps or 1, K, K) the scores of all steps, zero but for pairs
     dense: ChainSums  # forward, backward and arrive; and all of it where tables are full
+    likely: LikelyLabels
 
 
 def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) -> SparseSums:
@@ -42,6 +44,7 @@ def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) ->
         np.zeros(1),
         np.zeros((n_tables, n_states, n_states)),
         new_chain_sums(longest, n_tables, n_states),
+        new_likely_labels(longest, n_states),
     )
 
 

@@ -98,6 +98,14 @@ class AnyProblem(Protocol):
         Where constraints leave no labelling at all, which is an error, the value is minus infinity.
         """
 
+    def nearly_argmax(
+        problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, least: float, gap: float
+    ) -> float:
+        """Write a labelling that promises nearly as much as the one of ``argmax``, and takes less
+        time and memory; returns its value minus the truth's. ``gap`` is what the best one promised
+        when it was last known. Minus infinity where none is found with more than ``least``."""
+        return -np.inf
+
     def thinned(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float) -> float:
         """Put in place of the labelling that ``argmax`` has just written one that promises nearly
         as much, if it takes less memory; ``gain`` is what the first promises. Returns what the new
@@ -360,6 +368,23 @@ class AnyProblem(Protocol):
         Returns log Z / sharpness minus the truth's score; minus infinity if no labelling is
         possible. ``sums`` is what ``problem.new_sums()`` made for this thread.
         """
+
+    def likely(
+        problem: Problem,
+        i: int,
+        work: Opaque,
+        sums: Opaque,
+        sharpness: float,
+        loss: float,
+        image: Vector,
+    ) -> float:
+        """Write the image of a distribution as that of ``expected``, but limited to some labels
+        that have most of its probability; found quickly, without looking at all.
+
+        Returns what ``expected`` does, of these labels alone; at best not below that minus
+        ``loss / sharpness``. Minus infinity where this cannot be done.
+        """
+        return -np.inf
 
     def narrowed(
         problem: Problem,

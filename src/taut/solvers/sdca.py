@@ -19,6 +19,8 @@ ascent for conditional random fields.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from taut._compile import Problem, both_modes, compiled, in_mode
 from taut.arrays.accumulator import squared_norm
 from taut.problem import (
@@ -30,6 +32,7 @@ from taut.problem import (
     block_value,
     dual_has_room,
     label_loss,
+    nearly_argmax,
     project,
     scores,
     thinned,
@@ -39,7 +42,7 @@ from taut.problem.capability import CRF, Capability
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import AVERAGED, ORACLE_CALLS, STEPS, line_search, move
 from taut.solvers.objective import Objective
-from taut.solvers.sampling import Order, draw, set_gap
+from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 
 # Compiled code compares with plain numbers.
 PERMUTED, GAP = int(Order.PERMUTED), int(Order.GAP)
@@ -109,9 +112,16 @@ def sdca_step(problem, state, C, n, i):
     scores(problem, w, i, work)
     add_loss(problem, i, work)
     gain = -block_value(problem, w, i, work, state.mu)
-    gain += argmax(problem, w, i, work, y)
-    set_gap(state.sampler.tree, i, weight(problem, i) * gain / n)
-    gain = thinned(problem, w, i, work, y, gain)
+    share = weight(problem, i) / n
+    gap = stored_gap(state.sampler.tree, i) / share if share > 0.0 else 0.0
+    near = nearly_argmax(problem, w, i, work, y, -gain, gap)
+    if near > -np.inf:
+        gain += near
+        set_gap(state.sampler.tree, i, share * gain)
+    else:
+        gain += argmax(problem, w, i, work, y)
+        set_gap(state.sampler.tree, i, weight(problem, i) * gain / n)
+        gain = thinned(problem, w, i, work, y, gain)
     if gain <= 0.0:
         return
     begin_change(problem, i, state.mu, -1.0, work)

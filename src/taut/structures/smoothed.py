@@ -40,6 +40,7 @@ from taut.problem import (
     image_loss,
     image_size,
     image_value,
+    likely,
     narrowed,
     project,
     scores,
@@ -95,6 +96,20 @@ class Smoothed(SmoothedFields):
 
     def argmax(problem, w, i, work, y):
         return write_expected(problem, w, i, work, y)
+
+    def nearly_argmax(problem, w, i, work, y, least, gap):
+        if not gap > 0.0:
+            return -np.inf
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        base, sharpness = work.base, 1.0 / problem.temperature
+        loss = WORTH_THINNING * gap * sharpness
+        value = likely(problem.base, i, base, work.sums, sharpness, loss, image[:size])
+        if not value > least:
+            return -np.inf
+        mean = image_value(problem.base, w, i, base, image)
+        image[size] = max((value - mean) * sharpness, 0.0)
+        return value
 
     def thinned(problem, w, i, work, y, gain):
         if gain <= 0.0:

@@ -4,6 +4,7 @@ import numpy as np
 
 from taut._compile import both_modes
 from taut.inference.forward_backward import WIDEST, scaled, scaled_step, spread
+from taut.inference.likely_labels import add_likely, choose_likely
 from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 from taut.inference.sparse_forward_backward import (
     add_pair_marginals,
@@ -66,6 +67,33 @@ def narrow(problem, i, work, sums, sharpness, loss, image):
     log_z = sparse_marginals(theta, work.step, problem.steps.pairs, length, sharpness, sums, node)
     add_pair_marginals(length, problem.steps.pairs, sums, pairs)
     return min(log_z - before, 0.0)
+
+
+@both_modes
+def write_likely(problem, i, work, sums, sharpness, loss, image):
+    """Write the image of the distribution under the condition that only likely labels occur, with
+    at least exp(-loss / length) of the probability at each position, as far as what comes before
+    it tells. Returns log Z, or minus infinity where this cannot be done."""
+    if problem.closed.size > 0 or problem.forced.size > 0:
+        return -np.inf
+    length = problem.pointer[i + 1] - problem.pointer[i]
+    nodes = length * problem.n_states
+    enough = np.exp(-loss / length)
+    log_z = choose_likely(
+        work.theta,
+        work.step,
+        problem.steps.pairs,
+        length,
+        sharpness,
+        enough,
+        sums.table,
+        sums.likely,
+    )
+    if log_z > -np.inf:
+        image[: nodes + pairs_of_image(problem, length)] = 0.0
+        node = image[:nodes].reshape((length, problem.n_states))
+        add_likely(length, sums.table, sums.likely, node, image[nodes:])
+    return log_z
 
 
 @both_modes
