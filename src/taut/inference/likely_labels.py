@@ -18,10 +18,10 @@ import numpy as np
 
 from taut._compile import Integers, Labels, Vector, by_reference, compiled
 from taut.inference.exponentials import exponentials
-from taut.inference.forward_backward import WIDEST
+from taut.inference.forward_backward import WIDEST, scale_row
 from taut.inference.pairs import pair_of
 
-MOST_LABELS = 16
+MOST_LABELS = 64  # at one position
 
 
 @by_reference
@@ -56,18 +56,22 @@ def new_likely_labels(longest: int, n_states: int) -> LikelyLabels:
 
 @compiled
 def exponentials_of_steps(step, sharpness, table):
-    """table = exp(sharpness · step); False if they are too far apart."""
+    """table = exp(sharpness · step)."""
+    high = 0.0
+    for s in range(step.size):
+        high = max(high, step[s])
+    exponentials(step, sharpness, high, table)
+    if high > 0.0:
+        scale_row(table, np.exp(sharpness * high))
+
+
+@compiled
+def _spread_of_steps(step):
+    """How far apart the scores of steps are; one that is no pair scores zero."""
     low = high = 0.0
     for s in range(step.size):
         low, high = min(low, step[s]), max(high, step[s])
-    if not sharpness * (high - low) <= WIDEST:
-        return False
-    exponentials(step, sharpness, high, table)
-    if high > 0.0:
-        scale = np.exp(sharpness * high)
-        for s in range(step.size):
-            table[s] *= scale
-    return True
+    return high - low
 
 
 @compiled
@@ -144,19 +148,20 @@ def _forward(t, table, pairs, likely, most):
 
 
 @compiled
-def choose_likely(theta, step, pairs, length, sharpness, enough, table, likely):
+def choose_likely(theta, step, pairs, length, sharpness, enough, most, table, likely):
     """Choose labels that have ``enough`` of the probability at each position, given what comes
     before; returns log Z of labellings by them, or minus infinity if it cannot be done so."""
     shared = step.shape[0] == 1
-    most = min(MOST_LABELS, theta.shape[1])
     reach = likely.reach
     likely.begin[0] = 0
-    log_z = 0.0
+    most, log_z = min(most, MOST_LABELS, theta.shape[1]), 0.0
     for t in range(length):
         row = table[0 if shared or t == 0 else t - 1]
         if t > 0 and (t == 1 or not shared):
-            if not exponentials_of_steps(step[0 if shared else t - 1], sharpness, row):
+            scores = step[0 if shared else t - 1]
+            if not sharpness * _spread_of_steps(scores) <= WIDEST:
                 return -np.inf
+            exponentials_of_steps(scores, sharpness, row)
         scores, first = theta[t], likely.begin[t]
         top = scores[0]
         for k in range(1, scores.size):
@@ -226,10 +231,10 @@ def _add_steps(t, table, likely, most, out):
 
 
 @compiled
-def add_likely(length, table, likely, node, out):
+def add_likely(length, most, table, likely, node, out):
     """Add the marginals of chosen labels to ``node``, and those of their pairs to ``out``: (pairs,)
     the sum over steps, or one row each."""
-    shared, most = table.shape[0] == 1, min(MOST_LABELS, node.shape[1])
+    shared, most = table.shape[0] == 1, min(most, MOST_LABELS, node.shape[1])
     n_pairs = table.shape[1]
     for j in range(likely.begin[length - 1], likely.begin[length]):
         likely.backward[j] = 1.0

@@ -98,6 +98,11 @@ class AnyProblem(Protocol):
         Where constraints leave no labelling at all, which is an error, the value is minus infinity.
         """
 
+    def value_alone(problem: Problem, w: Vector, i: int, work: Opaque) -> float:
+        """What ``argmax`` returns, where it is known in less time without the labelling; else not
+        a number."""
+        return np.nan
+
     def nearly_argmax(
         problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, least: float, gap: float
     ) -> float:
@@ -369,6 +374,13 @@ class AnyProblem(Protocol):
         possible. ``sums`` is what ``problem.new_sums()`` made for this thread.
         """
 
+    def log_sum(
+        problem: Problem, i: int, work: Opaque, sums: Opaque, sharpness: float
+    ) -> float:
+        """What ``expected`` returns, where it is known in less time without the image; else not a
+        number."""
+        return np.nan
+
     def likely(
         problem: Problem,
         i: int,
@@ -376,6 +388,7 @@ class AnyProblem(Protocol):
         sums: Opaque,
         sharpness: float,
         loss: float,
+        most: int,
         image: Vector,
     ) -> float:
         """Write the image of a distribution as that of ``expected``, but limited to some labels

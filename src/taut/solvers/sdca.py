@@ -45,6 +45,8 @@ from taut.solvers.objective import Objective
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 
 # Compiled code compares with plain numbers.
+# A step toward some labels is taken if it promises more than this part of the gap that was known.
+WORTH_A_STEP = 0.1
 PERMUTED, GAP = int(Order.PERMUTED), int(Order.GAP)
 
 
@@ -114,7 +116,9 @@ def sdca_step(problem, state, C, n, i):
     gain = -block_value(problem, w, i, work, state.mu)
     share = weight(problem, i) / n
     gap = stored_gap(state.sampler.tree, i) / share if share > 0.0 else 0.0
-    near = nearly_argmax(problem, w, i, work, y, -gain, gap)
+    # The gaps of the first pass are those of no weights, which no step makes up for.
+    least = WORTH_A_STEP * gap if state.count[STEPS] > n else 0.0
+    near = nearly_argmax(problem, w, i, work, y, least - gain, gap)
     if near > -np.inf:
         gain += near
         set_gap(state.sampler.tree, i, share * gain)

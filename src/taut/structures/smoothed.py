@@ -41,6 +41,7 @@ from taut.problem import (
     image_size,
     image_value,
     likely,
+    log_sum,
     narrowed,
     project,
     scores,
@@ -53,6 +54,8 @@ from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
+FEW, MORE = 8, 16
+ENOUGH, LESS = 0.1, 0.1
 SMALLEST = 1e-100  # scores are divided by the temperature
 
 
@@ -97,6 +100,9 @@ class Smoothed(SmoothedFields):
     def argmax(problem, w, i, work, y):
         return write_expected(problem, w, i, work, y)
 
+    def value_alone(problem, w, i, work):
+        return log_sum(problem.base, i, work.base, work.sums, 1.0 / problem.temperature)
+
     def nearly_argmax(problem, w, i, work, y, least, gap):
         if not gap > 0.0:
             return -np.inf
@@ -104,7 +110,10 @@ class Smoothed(SmoothedFields):
         image = y[: 2 * (size + 1)].view(np.float64)
         base, sharpness = work.base, 1.0 / problem.temperature
         loss = WORTH_THINNING * gap * sharpness
-        value = likely(problem.base, i, base, work.sums, sharpness, loss, image[:size])
+        value = likely(problem.base, i, base, work.sums, sharpness, loss, FEW, image[:size])
+        if not value - least > ENOUGH * gap:
+            loss *= LESS
+            value = likely(problem.base, i, base, work.sums, sharpness, loss, MORE, image[:size])
         if not value > least:
             return -np.inf
         mean = image_value(problem.base, w, i, base, image)
