@@ -21,7 +21,9 @@ from taut.inference.exponentials import exponentials
 from taut.inference.forward_backward import WIDEST, scale_row
 from taut.inference.pairs import pair_of
 
-MOST_LABELS = 64  # at one position
+MOST_LABELS = 16  # at one position
+
+NOTHING = 1e-16  # of a probability
 
 
 @by_reference
@@ -34,9 +36,10 @@ class LikelyLabels(NamedTuple):
     arrive: Vector
     backward: Vector
     number: Labels  # (longest, MOST_LABELS squared) the pair of two chosen labels, -1 if none
-    reach: Vector  # (K,) g
-    every: Vector  # (K,) arrive, of all labels
-    candidate: Labels  # (K,)
+    reach: Vector  # (K,) sums over chosen labels of the position before
+    candidate: Labels  # (K,) labels that may be chosen, with their scores, later g, and a
+    score: Vector
+    arrive_near: Vector
 
 
 def new_likely_labels(longest: int, n_states: int) -> LikelyLabels:
@@ -49,8 +52,9 @@ def new_likely_labels(longest: int, n_states: int) -> LikelyLabels:
         np.zeros(most),
         np.zeros(longest * min(MOST_LABELS, n_states) ** 2, np.int32),
         np.zeros(n_states),
-        np.zeros(n_states),
         np.zeros(n_states, np.int32),
+        np.zeros(n_states),
+        np.zeros(n_states),
     )
 
 
@@ -66,12 +70,12 @@ def exponentials_of_steps(step, sharpness, table):
 
 
 @compiled
-def _spread_of_steps(step):
-    """How far apart the scores of steps are; one that is no pair scores zero."""
+def _range_of_steps(step):
+    """The smallest and the largest score; a step that is no pair scores zero."""
     low = high = 0.0
     for s in range(step.size):
         low, high = min(low, step[s]), max(high, step[s])
-    return high - low
+    return low, high
 
 
 @compiled
@@ -86,36 +90,62 @@ def _look_ahead(t, table, pairs, likely):
 
 
 @compiled
-def _choose(probability, total, enough, candidate, label):
-    """Write the labels that have ``enough`` of the ``total``, as large ones as a few looks find and
-    as many as there is room for, rising; returns how many."""
-    n_states = probability.size
-    wanted = enough * total
-    smallest = (total - wanted) / n_states  # what is less does not add up to what may be missing
+def _largest(scores):
+    """In four parts, which do not wait for each other."""
+    a = b = c = d = scores[0]
+    whole = scores.size - scores.size % 4
+    for k in range(0, whole, 4):
+        a, b = max(a, scores[k]), max(b, scores[k + 1])
+        c, d = max(c, scores[k + 2]), max(d, scores[k + 3])
+    for k in range(whole, scores.size):
+        a = max(a, scores[k])
+    return max(max(a, b), max(c, d))
+
+
+@compiled
+def _write_candidates(scores, sharpness, top, lowest, likely):
+    """Labels with a score from ``lowest`` on, and their a = exp(sharpness · (score − top)) and g;
+    returns how many."""
+    candidate, near, arrive = likely.candidate, likely.score, likely.arrive_near
     n = 0
-    for k in range(n_states):
+    for k in range(scores.size):
         candidate[n] = k
-        n += 1 if probability[k] >= smallest else 0
+        near[n] = scores[k]
+        n += 1 if scores[k] >= lowest else 0
+    exponentials(near[:n], sharpness, top, arrive[:n])
+    for j in range(n):
+        near[j] = arrive[j] * likely.reach[candidate[j]]
+    return n
+
+
+@compiled
+def _choose(probability, enough, chosen):
+    """Write where those are that have ``enough`` of the sum, as large ones as a few looks find and
+    as many as there is room for, rising; returns how many."""
+    total = 0.0
+    for j in range(probability.size):
+        total += probability[j]
+    wanted = enough * total
+    smallest = (total - wanted) / probability.size  # less cannot add up to what may be missing
     least, above, sure = total, 0.0, 0
     while True:
         least *= 0.25
         found, count = 0.0, 0
-        for j in range(n):
-            p = probability[candidate[j]]
-            if p >= least:
-                found += p
-                count += 1
-        if found >= wanted or count >= label.size or least <= smallest:
+        for j in range(probability.size):
+            p = probability[j]
+            found += p if p >= least else 0.0
+            count += 1 if p >= least else 0
+        if found >= wanted or count >= chosen.size or least <= smallest:
             break
         above, sure = found, count
-    # All labels of the last look but one, and as many new ones of the last as are wanted.
-    room = label.size - sure
+    # All of the last look but one, and as many new ones of the last as are wanted.
+    room = chosen.size - sure
     count = 0
-    for j in range(n):
-        p = probability[candidate[j]]
+    for j in range(probability.size):
+        p = probability[j]
         is_new = p < 4.0 * least
         if p >= least and not (is_new and (above >= wanted or room == 0)):
-            label[count] = candidate[j]
+            chosen[count] = j
             count += 1
             if is_new:
                 above += p
@@ -148,42 +178,48 @@ def _forward(t, table, pairs, likely, most):
 
 
 @compiled
+def _choose_at(t, scores, sharpness, far, enough, likely, most):
+    """Choose the labels of position t, with their a; returns the largest of all scores, or minus
+    infinity if there is none."""
+    top = _largest(scores)
+    if not np.abs(top) < np.inf:
+        return -np.inf
+    first = likely.begin[t]
+    n = _write_candidates(scores, sharpness, top, top - far / sharpness, likely)
+    label = likely.label[first : first + most]
+    count = _choose(likely.score[:n], enough, label)
+    for j in range(count):
+        likely.arrive[first + j] = likely.arrive_near[label[j]]
+        label[j] = likely.candidate[label[j]]
+    likely.begin[t + 1] = first + count
+    return top if count > 0 else -np.inf
+
+
+@compiled
 def choose_likely(theta, step, pairs, length, sharpness, enough, most, table, likely):
     """Choose labels that have ``enough`` of the probability at each position, given what comes
-    before; returns log Z of labellings by them, or minus infinity if it cannot be done so."""
+    before, but at most so many; returns log Z of labellings by them, or minus infinity if it cannot
+    be done so."""
     shared = step.shape[0] == 1
-    reach = likely.reach
+    most = min(most, MOST_LABELS, theta.shape[1])
     likely.begin[0] = 0
-    most, log_z = min(most, MOST_LABELS, theta.shape[1]), 0.0
+    likely.reach[:] = 1.0
+    log_z = high = 0.0
     for t in range(length):
         row = table[0 if shared or t == 0 else t - 1]
         if t > 0 and (t == 1 or not shared):
             scores = step[0 if shared else t - 1]
-            if not sharpness * _spread_of_steps(scores) <= WIDEST:
+            low, high = _range_of_steps(scores)
+            if not sharpness * (high - low) <= WIDEST:
                 return -np.inf
             exponentials_of_steps(scores, sharpness, row)
-        scores, first = theta[t], likely.begin[t]
-        top = scores[0]
-        for k in range(1, scores.size):
-            top = max(top, scores[k])
-        if not np.abs(top) < np.inf:
-            return -np.inf
-        exponentials(scores, sharpness, top, likely.every)
         if t > 0:
             _look_ahead(t - 1, row, pairs, likely)
-        else:
-            reach[:] = 1.0
-        total = 0.0
-        for k in range(reach.size):
-            reach[k] *= likely.every[k]
-            total += reach[k]
-        label = likely.label[first : first + most]
-        count = _choose(reach, total, enough, likely.candidate, label)
-        if count <= 0:
-            return -np.inf
-        for j in range(first, first + count):
-            likely.arrive[j] = likely.every[likely.label[j]]
-        likely.begin[t + 1] = first + count
+        # Scores so low that not even the best step makes up for it are not looked at.
+        far = sharpness * high - np.log(max(1.0 - enough, NOTHING) / theta.shape[1])
+        top = _choose_at(t, theta[t], sharpness, far, enough, likely, most)
+        if top == -np.inf:
+            return top
         of_chosen = _forward(t, row, pairs, likely, most)
         if not of_chosen > 0.0:
             return -np.inf
