@@ -125,7 +125,7 @@ def _choose(probability, enough, chosen):
     total = 0.0
     for j in range(probability.size):
         total += probability[j]
-    wanted = enough * total
+    wanted = max(enough, NOTHING) * total
     smallest = (total - wanted) / probability.size  # less cannot add up to what may be missing
     least, above, sure = total, 0.0, 0
     while True:
@@ -197,8 +197,8 @@ def _choose_at(t, scores, sharpness, far, enough, likely, most):
 
 @compiled
 def choose_likely(theta, step, pairs, length, sharpness, enough, most, table, likely):
-    """Choose labels that have ``enough`` of the probability at each position, given what comes
-    before, but at most so many; returns log Z of labellings by them, or minus infinity if it cannot
+    """Choose labels that have about ``enough`` of the probability at each position, given what
+    comes before, but at most so many; returns log Z of labellings by them, or minus infinity if it cannot
     be done so."""
     shared = step.shape[0] == 1
     most = min(most, MOST_LABELS, theta.shape[1])

@@ -54,6 +54,8 @@ from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
+# So many labels at a position are tried first; if they do not even promise this part of the gap
+# that was known, then so many, which may lose less.
 FEW, MORE = 8, 16
 ENOUGH, LESS = 0.1, 0.1
 SMALLEST = 1e-100  # scores are divided by the temperature
@@ -111,7 +113,7 @@ class Smoothed(SmoothedFields):
         base, sharpness = work.base, 1.0 / problem.temperature
         loss = WORTH_THINNING * gap * sharpness
         value = likely(problem.base, i, base, work.sums, sharpness, loss, FEW, image[:size])
-        if not value - least > ENOUGH * gap:
+        if not value > least + ENOUGH * gap:
             loss *= LESS
             value = likely(problem.base, i, base, work.sums, sharpness, loss, MORE, image[:size])
         if not value > least:
