@@ -6,8 +6,9 @@ from crf_reference import enumerated_chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taut.inference.likely_labels import MOST_LABELS, add_likely, choose_likely, new_likely_labels
+from taut.inference.likely_labels import MOST_LABELS, add_likely, choose_likely
 from taut.inference.pairs import new_pairs
+from taut.inference.sparse_forward_backward import new_sparse_sums
 
 
 class Chain:
@@ -23,21 +24,21 @@ class Chain:
 
     def choose(self, enough, most):
         """log Z, and the chosen labels of every position."""
-        likely = new_likely_labels(self.length + 1, self.K)
-        self.most, self.likely = most, likely
-        self.table = np.full(self.step.shape, np.nan)
+        sums = new_sparse_sums(self.length + 1, len(self.step), self.K, len(self.codes))
+        sums.table[:] = np.nan
+        self.most, self.sums = most, sums
         log_z = choose_likely(
             self.theta, self.step, self.pairs, self.length, self.sharpness, enough, most,
-            self.table, likely,
+            sums,
         )  # fmt: skip
-        begin = likely.begin
-        return log_z, [likely.label[begin[t] : begin[t + 1]].tolist() for t in range(self.length)]
+        begin, label = sums.likely.begin, sums.likely.label
+        return log_z, [label[begin[t] : begin[t + 1]].tolist() for t in range(self.length)]
 
     def marginals(self):
         """Of nodes, and of pairs: one row each, or their sum."""
         node = np.zeros((self.length, self.K))
         out = np.zeros((len(self.step), len(self.codes)))
-        add_likely(self.length, self.most, self.table, self.likely, node, out.reshape(-1))
+        add_likely(self.length, self.most, self.sums, node, out.reshape(-1))
         return node, out
 
     def limited(self, labels):

@@ -4,8 +4,8 @@ Names and scores are those of :mod:`taut.inference.sparse_forward_backward`. It 
 here a position's labels are chosen on the way forward, by their probability given what was read so
 far, and all that follows is about the chosen ones:
 
-    to choose     g[l] = arrive[l] (1 + Σ over pairs from chosen k of f[k] (E_s − 1)),   Σ_k f[k] = 1
-    and then      f[l] = arrive[l] Σ over chosen k of f[k] exp(step from k to l)
+    to choose    g[l] = arrive[l] (1 + Σ over pairs from chosen k of f[k] (E_s − 1)),  Σ_k f[k] = 1
+    and then     f[l] = arrive[l] Σ over chosen k of f[k] exp(step from k to l)
 
 The first is a difference, of which small results are wrong; it is only looked at to choose. The
 second makes marginals and log Z exact, for the distribution over labellings of chosen labels. Its
@@ -22,7 +22,6 @@ from taut.inference.forward_backward import WIDEST, scale_row
 from taut.inference.pairs import pair_of
 
 MOST_LABELS = 16  # at one position
-
 NOTHING = 1e-16  # of a probability
 
 
@@ -196,10 +195,11 @@ def _choose_at(t, scores, sharpness, far, enough, likely, most):
 
 
 @compiled
-def choose_likely(theta, step, pairs, length, sharpness, enough, most, table, likely):
+def choose_likely(theta, step, pairs, length, sharpness, enough, most, sums):
     """Choose labels that have about ``enough`` of the probability at each position, given what
-    comes before, but at most so many; returns log Z of labellings by them, or minus infinity if it cannot
-    be done so."""
+    comes before, but at most so many; returns log Z of labellings by them, or minus infinity if it
+    cannot be done so. ``sums`` is that of :mod:`taut.inference.sparse_forward_backward`."""
+    table, likely = sums.table, sums.likely
     shared = step.shape[0] == 1
     most = min(most, MOST_LABELS, theta.shape[1])
     likely.begin[0] = 0
@@ -267,9 +267,10 @@ def _add_steps(t, table, likely, most, out):
 
 
 @compiled
-def add_likely(length, most, table, likely, node, out):
+def add_likely(length, most, sums, node, out):
     """Add the marginals of chosen labels to ``node``, and those of their pairs to ``out``: (pairs,)
     the sum over steps, or one row each."""
+    table, likely = sums.table, sums.likely
     shared, most = table.shape[0] == 1, min(most, MOST_LABELS, node.shape[1])
     n_pairs = table.shape[1]
     for j in range(likely.begin[length - 1], likely.begin[length]):

@@ -374,9 +374,7 @@ class AnyProblem(Protocol):
         possible. ``sums`` is what ``problem.new_sums()`` made for this thread.
         """
 
-    def log_sum(
-        problem: Problem, i: int, work: Opaque, sums: Opaque, sharpness: float
-    ) -> float:
+    def log_sum(problem: Problem, i: int, work: Opaque, sums: Opaque, sharpness: float) -> float:
         """What ``expected`` returns, where it is known in less time without the image; else not a
         number."""
         return np.nan
@@ -391,11 +389,11 @@ class AnyProblem(Protocol):
         most: int,
         image: Vector,
     ) -> float:
-        """Write the image of a distribution as that of ``expected``, but limited to some labels
-        that have most of its probability; found quickly, without looking at all.
+        """Write the image of the distribution of ``expected``, but limited to at most so many
+        labels of each position, which have most of its probability; found without looking at all.
 
-        Returns what ``expected`` does, of these labels alone; at best not below that minus
-        ``loss / sharpness``. Minus infinity where this cannot be done.
+        Returns what ``expected`` does, of labellings by these alone; if there is room for them,
+        hardly less than ``loss / sharpness`` below. Minus infinity where this cannot be done.
         """
         return -np.inf
 

@@ -26,7 +26,16 @@ from taut._compile import (
     compiled,
     in_mode,
 )
-from taut.problem import add_loss, argmax, attained, block_value, forget, length, scores, value_alone
+from taut.problem import (
+    add_loss,
+    argmax,
+    attained,
+    block_value,
+    forget,
+    length,
+    scores,
+    value_alone,
+)
 
 
 class Point(NamedTuple):

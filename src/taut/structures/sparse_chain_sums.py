@@ -99,13 +99,12 @@ def write_likely(problem, i, work, sums, sharpness, loss, most, image):
         sharpness,
         enough,
         most,
-        sums.table,
-        sums.likely,
+        sums,
     )
     if log_z > -np.inf:
         image[: nodes + pairs_of_image(problem, length)] = 0.0
         node = image[:nodes].reshape((length, problem.n_states))
-        add_likely(length, most, sums.table, sums.likely, node, image[nodes:])
+        add_likely(length, most, sums, node, image[nodes:])
     return log_z
 
 
