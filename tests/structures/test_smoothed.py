@@ -145,7 +145,8 @@ def test_what_is_nearly_the_best_promises_what_it_says(case, seed, temperature, 
     problem, i, w, work = example.problem, example.i, example.w, example.work
     value, y = example.asked()
     y[:] = 0
-    assert nearly_argmax(problem, w, i, work, y, -np.inf, 0.0) == -np.inf  # nothing was promised
+    for unknown in (0.0, np.inf):
+        assert nearly_argmax(problem, w, i, work, y, -np.inf, unknown) == -np.inf
     found = nearly_argmax(problem, w, i, work, y, -np.inf, np.random.default_rng(seed).random())
     if found == -np.inf:
         return

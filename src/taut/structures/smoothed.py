@@ -106,7 +106,7 @@ class Smoothed(SmoothedFields):
         return log_sum(problem.base, i, work.base, work.sums, 1.0 / problem.temperature)
 
     def nearly_argmax(problem, w, i, work, y, least, gap):
-        if not gap > 0.0:
+        if not 0.0 < gap < np.inf:  # nothing is known, or the whole answer is wanted
             return -np.inf
         size = image_size(problem.base, i)
         image = y[: 2 * (size + 1)].view(np.float64)
