@@ -108,7 +108,8 @@ class AnyProblem(Protocol):
     ) -> float:
         """Write a labelling that promises nearly as much as the one of ``argmax``, and takes less
         time and memory; returns its value minus the truth's. ``gap`` is what the best one promised
-        when it was last known. Minus infinity where none is found with more than ``least``."""
+        when it was last known, infinite where nothing but the best will do. Minus infinity where
+        none is found with more than ``least``."""
         return -np.inf
 
     def thinned(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float) -> float:
