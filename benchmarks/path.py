@@ -1,8 +1,8 @@
 """The whole regularisation path against a grid of 31 lambdas: breakpoints, oracle passes, seconds.
 
-Why: Osokin et al. (2016, figures 4 and 8) compare their path, which is within eps for every
-lambda, with a grid search that sees to nothing between its values. Ours has linear pieces instead
-of constant ones; both are here, with their heuristic path (stale gaps, no guarantee) and the grid
+Why: a path is within eps for every lambda, a grid search sees to nothing between its values. Ours
+has linear pieces instead of the constant ones of Osokin et al. (2016; their figures are in
+``papers/osokin``); both are here, with their heuristic path (stale gaps, no guarantee) and the grid
 2^15 ... 2^-15 with three kinds of warm start and none, each with three solvers. eps is 0.1 of the
 objective at w = 0: for paths everywhere, for grids at their values.
 
@@ -11,17 +11,17 @@ end       the smallest lambda with weights; 0 where the last ones are within eps
 true gap  the largest of the breakpoints, by an oracle pass for each that is not counted
 proved    the largest bound at any lambda down to 2^-15 (between a grid's values, interpolated);
           both as a part of the objective at w = 0
-to ...    passes until there are weights for this lambda, as in figure 8
+to ...    passes until there are weights for this lambda
 
 A path goes down to 2^-15. A row stops after ``--limit`` CPU seconds and shows how far it came
 ("> end"); it is then compared at the smallest lambda that both reached. Compilation is not counted.
 
-ocr     OCR-small, 626 words, losses of at most 1; the published figures beside it
+ocr     OCR-small, 626 words, losses of at most 1; beside it the code that Osokin et al. released
 horses  164 images, graph cut, attractive (bounds on weights); the loss counts superpixels
 yeast   1,500 rows, label sets with all pairs, LP relaxation by roof duality; the loss counts labels
 
 ``--sweep kappa`` and ``--sweep eps`` show what these change, ``--memory`` what the weights of a
-path on CoNLL-2000 take, and ``--plot FILE`` draws figure 8 of the first data set and solver.
+path on CoNLL-2000 take.
 
 Targets (issue "regularisation path"): OCR-small in no more passes than the grid with warm start,
 and at least 3 times fewer than the grid without.
@@ -55,9 +55,10 @@ GRIDS = {"grid, best": "best", "grid, primal": "primal", "grid, dual": "dual", "
 QUICK = ("grid, best", "grid, cold")
 KAPPAS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 EPSES = (0.3, 0.1, 0.03, 0.01)
+# Of the authors' released code, which no paper prints:
 # (method, solver): breakpoints and effective passes to lambda = 9e-4, largest true gap
-PUBLISHED_END = 9e-4
-PUBLISHED = {
+RELEASED_END = 9e-4
+RELEASED = {
     ("constant", "pairwise + gap + cache"): "155, 233",
     ("constant", "BCFW + gap"): "163, 578",
     ("heuristic", "pairwise + gap + cache"): "202 to 204, 84 to 447; true gap 0.14 to 0.16",
@@ -160,7 +161,7 @@ def walk(
 
 
 def some_lambdas(n: int) -> dict[str, float]:
-    return {"1": 1.0, "0.1": 0.1, "0.01": 0.01, "1/n": 1.0 / n, "9e-4": PUBLISHED_END}
+    return {"1": 1.0, "0.1": 0.1, "0.01": 0.01, "1/n": 1.0 / n, "9e-4": RELEASED_END}
 
 
 def proved(path: RegularizationPath) -> float:
@@ -218,21 +219,21 @@ def ratio(path: Walked, grid: Walked) -> str:
     return f"{ours.passes / theirs.passes:.3g} ({ours.seconds / theirs.seconds:.3g}){where}"
 
 
-def beside_published(found: dict) -> None:
+def beside_released(found: dict) -> None:
     rows = []
     for (kind, solver), walked in found.items():
-        cost = walked.cost_to(PUBLISHED_END)
+        cost = walked.cost_to(RELEASED_END)
         if kind in PATHS and cost is not None:
             gap = walked.path.gaps[: cost.breakpoints].max() / walked.path.scale
-            start, known = walked.path.lambdas[0], PUBLISHED.get((kind, solver))
+            start, known = walked.path.lambdas[0], RELEASED.get((kind, solver))
             rows.append([kind, solver, start, cost.breakpoints, cost.passes, gap, known])
-    print(f"To lambda = {PUBLISHED_END:g}, beside the published breakpoints and passes")
-    print("(published first lambda: 4623)\n")
-    header = ["", "solver", "first lambda", "breakpoints", "passes", "true gap", "published"]
+    print(f"To lambda = {RELEASED_END:g}, beside the breakpoints and passes of the authors' code")
+    print("(its first lambda: 4623)\n")
+    header = ["", "solver", "first lambda", "breakpoints", "passes", "true gap", "their code"]
     table(header, rows)
 
 
-# --- sweeps, memory, figure -------------------------------------------------------------------
+# --- sweeps, memory ---------------------------------------------------------------------------
 
 
 def sweep(data: Data, name: str, limit: float) -> None:
@@ -274,33 +275,6 @@ def memory(limit: float, n: int) -> None:
            "ms to rebuild w"], rows)  # fmt: skip
 
 
-def draw(found: dict, data: Data, solver: str, file: str) -> None:
-    """Figure 8: passes and seconds until there are weights for lambda."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    for (kind, its_solver), walked in found.items():
-        if its_solver != solver or not len(walked.path):
-            continue
-        reached = np.maximum(walked.reached, GRID[-1])
-        style = {"where": "pre", "ls": "-" if kind in PATHS else "--", "label": kind}
-        for axis, cost in zip(axes, (walked.passes, walked.seconds), strict=True):
-            axis.step(reached, cost, marker=".", **style)
-    for axis, name in zip(axes, ("oracle passes", "CPU seconds"), strict=True):
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log")
-        axis.invert_xaxis()
-        axis.set_xlabel("lambda")
-        axis.set_ylabel(f"{name} until there are weights for lambda")
-        axis.grid(alpha=0.3)
-    axes[0].legend()
-    figure.suptitle(f"{data.name}, eps = {EPS:g}, {solver}")
-    figure.savefig(file, dpi=120)
-
-
 def main() -> None:
     options = common.arguments(
         __doc__,
@@ -309,7 +283,6 @@ def main() -> None:
         limit={"type": float, "default": 120.0, "help": "seconds of one row"},
         sweep={"choices": ["kappa", "eps"], "help": "how kappa or eps matter"},
         memory={"action": "store_true", "help": "what the weights of a path take"},
-        plot={"default": None, "help": "draw figure 8 of the first data set into this file"},
     )
     names = options.only or (["ocr"] if options.quick or options.sweep else list(DATA))
     if options.memory:
@@ -317,16 +290,14 @@ def main() -> None:
         return
     solvers = options.solvers or list(SOLVERS)[: 1 if options.quick else None]
     kinds = [*PATHS, *(QUICK if options.quick else GRIDS)]
-    for position, data in enumerate(DATA[name]() for name in names):
+    for data in (DATA[name]() for name in names):
         if options.sweep:
             sweep(data, options.sweep, options.limit)
             continue
         found = measure(data, kinds, solvers, options.limit)
         ratios(found, kinds, solvers)
         if data.name == "OCR-small":
-            beside_published(found)
-        if options.plot and position == 0:
-            draw(found, data, solvers[0], options.plot)
+            beside_released(found)
 
 
 if __name__ == "__main__":

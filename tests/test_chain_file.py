@@ -14,8 +14,7 @@ from scipy import sparse
 
 import taut
 from taut import ChainCRF, ChainSVM
-from taut.chain import header as chain_header
-from taut.chain import packed_weights
+from taut.chain import stored_solution, stored_weights
 from taut.chain.file import load_chain, save_chain
 from taut.files.model_file import ModelFileError, read_model, write_model
 
@@ -425,7 +424,7 @@ def of_matrices(tmp_path_factory):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the module resource is of Unix")
 def test_small_files_take_little_memory(of_matrices, tmp_path):
-    most = packed_weights.FREE_FEATURES
+    most = stored_weights.FREE_FEATURES
     path = changed(of_matrices, tmp_path, header={"n_features": most})
     # One array of 4 bytes per column, and 64 MiB for all else.
     outcome, peak = outcome_and_memory(path)
@@ -456,12 +455,12 @@ def test_nothing_is_written_that_would_be_refused(of_matrices, tmp_path, monkeyp
     model, _ = load_chain(changed(of_matrices, tmp_path, header={"n_features": 1000}))
     path = tmp_path / "not_written.taut"
     with monkeypatch.context() as patch:
-        patch.setattr(packed_weights, "FREE_FEATURES", 999)
-        patch.setattr(packed_weights, "FEATURES_PER_WEIGHT", 1)
+        patch.setattr(stored_weights, "FREE_FEATURES", 999)
+        patch.setattr(stored_weights, "FEATURES_PER_WEIGHT", 1)
         with pytest.raises(ValueError, match=r"1000 features .* hash features to fewer"):
             save_chain(model, path)
     with monkeypatch.context() as patch:
-        patch.setattr(chain_header, "MOST_LABELS", 2)
+        patch.setattr("taut.chain.header.MOST_LABELS", 2)
         with pytest.raises(ValueError, match="3 labels, a model file holds 2; pickle"):
             save_chain(model, path)
     wide = ChainSVM(random_state=0).fit([np.eye(3)], [np.array(["a", "b", "a"], "<U3000000")])
@@ -508,7 +507,7 @@ def test_a_long_history_is_thinned(stored, tmp_path):
     model = replace(model, solution=replace(model.solution, history=history.view(np.recarray)))
     save_chain(model, tmp_path / "m.taut")
     passes = load_chain(tmp_path / "m.taut")[0].solution.history.passes
-    assert len(passes) == chain_header.MOST_HISTORY
+    assert len(passes) == stored_solution.MOST_HISTORY
     assert passes[0] == 0
     assert passes[-1] == len(history) - 1
     assert np.all(np.diff(passes) > 0)

@@ -12,7 +12,8 @@ from scipy import sparse
 import taut
 from taut import ChainCRF, ChainSVM
 from taut.chain.file import load_chain, save_chain
-from taut.chain.packed_weights import HALF_A_BIT, SMALLEST, pack_weights, rounded, sparse_weights
+from taut.chain.packed_weights import HALF_A_BIT, SMALLEST, laid_out, pack_weights, rounded
+from taut.chain.stored_weights import sparse_weights
 from taut.datasets import load_conll2000, make_appointments
 from taut.files.model_file import ModelFileError, read_model, write_model
 
@@ -47,7 +48,9 @@ def test_weights_come_back_in_either_form(n_labels, share, seed):
     weights = sparse.random_array((30, n_labels), density=share, rng=seed, format="csr")
     weights = weights[np.diff(weights.indptr) > 0]
     arrays = pack_weights(weights)
-    (pointer, state), w = sparse_weights(arrays, *weights.shape, numbered=False)
+    (pointer, state), w = laid_out(
+        sparse_weights(arrays, *weights.shape, numbered=False), *weights.shape
+    )
     attribute = np.repeat(np.arange(weights.shape[0]), np.diff(pointer))
     kept = state >= 0
     back = np.zeros(weights.shape)

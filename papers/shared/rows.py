@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ Row = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def commit() -> str:
     """The last commit; + if files of the package or the papers have been edited since."""
 

@@ -10,8 +10,6 @@ from taut.inference.viterbi import viterbi
 from taut.problem import expected, image_size, length, scores
 from taut.problem.problem_type import weights_of
 
-DECODINGS = ("viterbi", "posterior")  # the most probable labelling; the labels that are
-
 
 @compiled
 def posterior_range(
@@ -48,7 +46,7 @@ def posterior(
     """Marginals (nodes, K) of p(y) ∝ exp(score(y) / temperature), example after example, and minus
     the log-likelihood of each example's true labelling.
 
-    Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
+    Raises :class:`taut.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other, unless that is to have a value of minus infinity.
     """
     w = weights_of(problem, w)

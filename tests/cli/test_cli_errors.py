@@ -9,7 +9,6 @@ import pytest
 
 import taut as package
 from taut import ChainSVM
-from taut.chain.header import DECODINGS
 from taut.cli import explained, main, options, printable
 from taut.cli.parser import COMMANDS
 from taut.files.model_file import read_model, write_model
@@ -33,7 +32,6 @@ def test_version(taut):
 
 
 def test_names_in_the_help_are_those_that_exist():
-    assert options.DECODINGS == DECODINGS
     assert list(options.SCHEMES) == list(Scheme.__members__)
 
 

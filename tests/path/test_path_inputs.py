@@ -57,6 +57,7 @@ def text(value):
         (dict(solver="unknown"), ValueError, "'unknown'"),
         (dict(solver=Simplicial()), TypeError, "cannot follow a path"),
         (dict(solver=BCFW(refresh=None)), ValueError, "refresh=None"),
+        (dict(solver=BCFW(step="fixed")), ValueError, 'step="fixed": a path goes on'),
         (dict(bounds=(1.0, 0.0)), ValueError, "lower 1.0 is not at most upper 0.0"),
         (dict(X=[1], y=[1]), TypeError, "has its data"),
         (dict(sample_weight=[1.0]), TypeError, "sample_weight"),

@@ -24,6 +24,8 @@ SOLVERS = {
     "batch, averaging": FrankWolfe(averaging=True),
     **{f"{d}, {o}": BCFW(order=o, direction=d) for d in DIRECTIONS for o in ORDERS},
     **{f"{d}, cache": BCFW(direction=d, cache=True) for d in DIRECTIONS[:3]},
+    **{f"{d}, safeguard": BCFW(direction=d, safeguard=True) for d in DIRECTIONS[1:3]},
+    "pairwise, parabola": BCFW(direction="pairwise", step="parabola"),
     "toward, averaging": BCFW(order="uniform", averaging=True),
     "corrective, averaging": BCFW(direction="corrective", averaging=True),
     "toward, never refreshed": BCFW(order="permuted", refresh=None),
@@ -40,6 +42,7 @@ BOUNDS = {
 BOUNDED = [
     "batch", "toward, cyclic", "toward, cache", "toward, averaging", "pairwise, permuted",
     "pairwise, cache", "away, uniform", "corrective, gap", "corrective, averaging",
+    "pairwise, safeguard", "away, safeguard", "pairwise, parabola",
 ]  # fmt: skip
 
 

@@ -13,6 +13,11 @@ from taut.structures.sparse_chain import SparseChain
 PAIRS = tiny_pairs() | sparse_pairs()
 SOLVERS = [
     FrankWolfe(),
+    FrankWolfe(step="fixed"),
+    FrankWolfe(step="parabola"),
+    BCFW(order="uniform", step="fixed"),
+    BCFW(order="cyclic", direction="pairwise", safeguard=True),
+    BCFW(order="uniform", direction="away", safeguard=True, step="parabola"),
     BCFW(order="cyclic"),
     BCFW(order="gap", cache=True),
     BCFW(order="permuted", direction="pairwise", averaging=True),

@@ -10,7 +10,7 @@ from slices import uneven_slices
 
 from taut import LBFGS, SDCA, smoothed
 from taut.choice.registry import OWN, registered_solver, trains_crfs, trains_without_inference
-from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Subgradient, solve
 from taut.solvers.checkpoint import Checkpoint
 from taut.structures import chain_problem, sparse_dual
@@ -20,10 +20,14 @@ ORACLE = {
     "averaged": BCFW(order="permuted", averaging=True, refresh=2),
     "pairwise, cache": BCFW(direction="pairwise", cache=True, refresh=3),
     "away": BCFW(direction="away", refresh=3),
+    "safeguard": BCFW(direction="pairwise", safeguard=True, refresh=3),
+    "fixed": BCFW(step="fixed", refresh=3),
     "corrective": BCFW(direction="corrective", refresh=3),
     "never refreshed": BCFW(direction="corrective", refresh=None),
     "batch": FrankWolfe(),
     "batch, averaged": FrankWolfe(averaging=True),
+    "batch, fixed": FrankWolfe(step="fixed"),
+    "batch, parabola": FrankWolfe(step="parabola"),
     "simplicial": Simplicial(),
     "simplicial, working set": Simplicial(working_set=3),
     "simplicial, one": Simplicial(simplexes="one"),
@@ -43,8 +47,6 @@ FACTORS = {
     "augmented Lagrangian": AugmentedLagrangian(check_every=3, order="gap"),
     "soft sdca": SoftSDCA(check_every=3),
     "idal": IDAL(check_every=3, temperature=0.3),
-    "gdmm": GDMM(check_every=3),
-    "dlpw": DLPW(check_every=3),
 }
 
 
@@ -74,7 +76,16 @@ CASES = [
     *[pytest.param(chain, solver, {}, id=name) for name, solver in ORACLE.items()],
     *[
         pytest.param(chain, ORACLE[name], {"bounds": (-0.2, 0.3)}, id=f"{name}, bounds")
-        for name in ("averaged", "corrective", "batch", "simplicial", "one slack", "polyak")
+        for name in (
+            "averaged",
+            "corrective",
+            "batch",
+            "simplicial",
+            "one slack",
+            "polyak",
+            "safeguard",
+            "batch, parabola",
+        )
     ],
     *[
         pytest.param(chain, ORACLE[name], {"slack_penalty": "squared"}, id=f"{name}, squared")
@@ -122,7 +133,6 @@ CASES = [
         )
         for name in ("simplicial", "simplicial, one", "one slack")
     ],
-    pytest.param(graphs, FACTORS["dlpw"], {"bounds": (-0.2, 0.3)}, id="dlpw, bounds"),
 ]
 
 

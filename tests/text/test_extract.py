@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from taut.datasets import load_conll2000
-from taut.text import codes, extract
+from taut.text import compiled_loops, extract
 from taut.text.columns import Columns
 from taut.text.extract import TemplateEncoder
 from taut.text.template import parse_template, read_template

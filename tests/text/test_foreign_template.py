@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import taut
 from taut import ChainSVM
-from taut.chain.file import _pack_encoder, _unpack_encoder
+from taut.chain.packed_encoder import pack_encoder, unpack_encoder
 from taut.cli import main
 from taut.text import extract
 from taut.text.columns import Columns
@@ -335,18 +335,18 @@ def test_an_encoder_with_steps_comes_back_from_a_file(text):
     train = Columns.from_sentences([[("the", "DT"), ("Cat", "NN"), ("a", "DT")]])
     expected = encoder.fit_transform(train), encoder.steps.fit_transform(train)
     arrays = {}
-    about = _pack_encoder(encoder, arrays)
-    again = _unpack_encoder(about, arrays)
+    about = pack_encoder(encoder, arrays)
+    again = unpack_encoder(about, arrays)
     assert (again.names(), again.steps.names()) == (encoder.names(), encoder.steps.names())
     for matrix, found in zip(expected, (again, again.steps), strict=True):
         assert (found.transform(train) != matrix).nnz == 0
     for damage in ({"step_stages": about["step_stages"][1:]}, {"step_stages": None}):
         with pytest.raises(ValueError, match="do not belong to its template"):
-            _unpack_encoder(about | damage, arrays)
+            unpack_encoder(about | damage, arrays)
     with pytest.raises(ValueError, match="parts that do not exist"):
-        _unpack_encoder(about, arrays | {"step.codes.0.0": np.array([10**6])})
+        unpack_encoder(about, arrays | {"step.codes.0.0": np.array([10**6])})
     with pytest.raises(KeyError):
-        _unpack_encoder({k: v for k, v in about.items() if k != "step_stages"}, arrays)
+        unpack_encoder({k: v for k, v in about.items() if k != "step_stages"}, arrays)
 
 
 # --- models ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.posterior import DECODINGS
+from taut.defaults import DECODINGS
 from taut.solvers.checks import is_number
 
 

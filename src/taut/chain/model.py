@@ -14,19 +14,17 @@ import numpy as np
 from scipy import sparse
 
 from taut import defaults
+from taut.chain.packed_encoder import Encoder as Encoder
+from taut.constraints import ImpossibleConstraint
 from taut.decode import decode
 from taut.labels import LabelCodec
 from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
-from taut.structures.constraints import ImpossibleConstraint
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise
-from taut.text.attributes import AttributeEncoder
 from taut.text.extract import TemplateEncoder
 from taut.text.schemes import Allowed, Scheme, transitions
-
-Encoder = TemplateEncoder | AttributeEncoder
 
 
 class Stacked(NamedTuple):

@@ -24,9 +24,10 @@ import numpy as np
 
 from taut.graph_training import AugmentedLagrangian
 from taut.problem.capability import CRF, Capability
-from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.bcfw import BCFW
 from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.decomposition.hulls import MOST_TOGETHER
+from taut.solvers.directions import Direction
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.objective import SlackPenalty
 from taut.solvers.sampling import Order

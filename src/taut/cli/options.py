@@ -10,7 +10,6 @@ from taut.cli.values import at_least, picture, separator, target
 # Named here too, so that help need not import what they are names of; a test compares.
 FORMATS = ("columns", "conllu", "attributes", "jsonl")
 ENCODINGS = ("utf-8", "latin-1")
-DECODINGS = ("viterbi", "posterior")
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU", "BIO", "BIOES")
 
 
@@ -130,7 +129,7 @@ def _add_model(parser: ArgumentParser) -> None:
 def add_decoding(add: Callable[..., Any], default: str, of: str = "") -> None:
     add(
         "--decoding",
-        choices=DECODINGS,
+        choices=defaults.DECODINGS,
         help=f"{of}the most probable labelling, or the labels that are most probable one by one "
         f"(default {default})",
     )

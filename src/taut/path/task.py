@@ -15,13 +15,15 @@ from taut.path.held_out import Validation
 from taut.prepared import Prepared, Preparing
 from taut.problem.capability import CRF, Capability
 from taut.problem.problem_type import is_problem, require
-from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.bcfw import BCFW
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.checks import check_limits, is_number
+from taut.solvers.directions import Direction
 from taut.solvers.objective import Bounds, Objective
 from taut.solvers.sdca import SDCA
 from taut.solvers.solution import HISTORY, Solution, Status
 from taut.solvers.solver import Solver
+from taut.solvers.step_length import StepLength
 
 LINEAR, CONSTANT, HEURISTIC, GRID = "linear", "constant", "heuristic", "grid"
 WARM_STARTS = ("best", "primal", "dual", None)
@@ -228,4 +230,9 @@ def path_solver(solver: Any, problem: Any) -> BlockSolver:
     chosen.check_fits(problem, Objective(1.0))
     if chosen.refresh is None:
         raise ValueError("refresh=None: a path needs exact gaps at its breakpoints; set refresh")
+    if isinstance(chosen, BCFW) and chosen.step is StepLength.FIXED:
+        raise ValueError(
+            'step="fixed": a path goes on from the point before, and fixed steps do not know how '
+            'near it is; use step="line-search"'
+        )
     return replace(chosen, averaging=False)

@@ -1,6 +1,6 @@
 """Solvers: optimisation that knows no structure, no label and no estimator."""
 
-from taut.solvers.bcfw import BCFW, Direction
+from taut.solvers.bcfw import BCFW
 from taut.solvers.decomposition import CuttingPlane, Simplicial
 from taut.solvers.frank_wolfe import FrankWolfe
 from taut.solvers.lbfgs import LBFGS

@@ -7,8 +7,9 @@ Visit a block i, ask the oracle for y* = argmax_y H_i(y; w), and move mu_i by an
     away      along  mu_i - e(y_a), if that promises more than toward   (Osokin's alg. 4)
     corrective  to the best point over all active labellings (see ``corrective``)
 
-where y_a is the worst active labelling. With gain = H_i(d; w), the decrease of the dual objective
-per unit step, and scale = C s_i, the step is clip(gain / (scale |Psi_i d|^2), 0, cap).
+where y_a is the worst active labelling (see ``directions``). With gain = H_i(d; w), the decrease of
+the dual objective per unit step, and scale = C s_i, the step is clip(gain / (scale |Psi_i d|^2), 0,
+cap), if no box constrains the weights (see ``step_length``).
 
 With a cache (Osokin's alg. 5) the best remembered labelling stands in for y* if its gap is at least
 max(F * last exact gap of the block, nu/n * last exact total gap); the oracle is then not called.
@@ -18,39 +19,26 @@ Frank-Wolfe optimization of structured SVMs.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from taut._compile import Problem, both_modes, by_reference, compiled, in_mode, local, ready
-from taut.arrays.accumulator import squared_norm
+from taut._compile import Problem, both_modes, compiled, in_mode, ready
 from taut.problem import (
-    add_corner,
     add_loss,
-    advance,
     argmax,
     attained,
-    begin_change,
     block_value,
     dual_has_room,
     forget,
     label_loss,
     length,
-    project,
     scores,
     weight,
 )
 from taut.solvers.any_run import check_follows
 from taut.solvers.block_solver import BlockRun, BlockSolver
-from taut.solvers.block_state import (
-    AVERAGED,
-    GLOBAL_GAP,
-    ORACLE_CALLS,
-    STEPS,
-    line_search,
-    move,
-)
+from taut.solvers.block_state import AVERAGED, GLOBAL_GAP, ORACLE_CALLS, STEPS
 from taut.solvers.certificate import Certificate
 from taut.solvers.checks import parsed
 from taut.solvers.corners import (
@@ -65,21 +53,15 @@ from taut.solvers.corners import (
     new_corners,
     new_scratch,
     no_corners,
-    rescale,
     saved_corners,
     with_new_blocks,
 )
 from taut.solvers.corrective import cheap_passes, corrective_steps, remember_all, sweep
+from taut.solvers.directions import Direction, Options, safer_direction, seen_of, take_step
 from taut.solvers.objective import Objective
 from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 from taut.solvers.solution import Solution, describe
-
-
-class Direction(IntEnum):
-    TOWARD = 0
-    PAIRWISE = 1
-    AWAY = 2
-    CORRECTIVE = 3
+from taut.solvers.step_length import StepLength, named
 
 
 @dataclass(frozen=True)
@@ -88,7 +70,10 @@ class BCFW(BlockSolver):
 
     ``order`` is "cyclic", "permuted", "uniform" or "gap"; ``direction`` is "toward", "pairwise",
     "away" or "corrective" (the last with up to ``cheap_passes`` sweeps over remembered labellings
-    after each pass of the oracle). ``averaging`` returns the weighted average of the iterates,
+    after each pass of the oracle). With ``safeguard`` a pairwise or an away step is taken only if a
+    toward step would not raise the dual more. ``step`` is "line-search"; "parabola", which is
+    another one only within bounds, where it is shorter; or "fixed", 2n / (k + 2n) after k steps.
+    ``averaging`` returns the weighted average of the iterates,
     unless only the last one is within the tolerance. ``refresh`` is the number of passes between
     two exact computations of all gaps (None: the stored gaps are never refreshed, the certificate
     is still computed every 10 passes).
@@ -107,12 +92,38 @@ class BCFW(BlockSolver):
     refresh: int | None = 10
     averaging: bool = False
     cheap_passes: int = 20
+    safeguard: bool = False
+    step: StepLength | str = StepLength.LINE_SEARCH
 
     def __post_init__(self) -> None:
         self.check_options()
         object.__setattr__(self, "direction", parsed(Direction, self.direction, "direction"))
+        object.__setattr__(self, "step", parsed(StepLength, self.step, "step"))
         if self.cheap_passes < 0:
             raise ValueError(f"cheap_passes={self.cheap_passes}; it must not be negative")
+        self._check_steps()
+
+    def _check_steps(self) -> None:
+        assert isinstance(self.direction, Direction)
+        assert isinstance(self.step, StepLength)
+        direction, step = self.direction.name.lower(), named(self.step)
+        if not isinstance(self.safeguard, bool | np.bool_):
+            raise TypeError(f"safeguard={self.safeguard!r}; expected True or False")
+        if self.safeguard and self.direction not in (Direction.PAIRWISE, Direction.AWAY):
+            raise ValueError(
+                f'safeguard=True with direction="{direction}": it is for direction="pairwise" and '
+                '"away", beside which it tries a toward step; leave it out'
+            )
+        if self.step is StepLength.FIXED and self.direction is not Direction.TOWARD:
+            raise ValueError(
+                f'step="{step}" with direction="{direction}": steps of a fixed length go '
+                'toward the oracle\'s labelling; use direction="toward", or step="line-search"'
+            )
+        if self.step is StepLength.PARABOLA and self.keeps_gram:
+            raise ValueError(
+                f'step="{step}" with direction="{direction}": corrective steps have lengths of '
+                'their own; use direction="toward", "pairwise" or "away", or step="line-search"'
+            )
 
     @property
     def slots(self) -> int:
@@ -141,7 +152,10 @@ class BCFW(BlockSolver):
         assert isinstance(self.order, Order)
         assert isinstance(self.direction, Direction)
         parts = [f"order {self.order.name.lower()}", f"direction {self.direction.name.lower()}"]
-        parts += ["cache"] * self.cache + ["averaging"] * self.averaging
+        assert isinstance(self.step, StepLength)
+        parts += ["safeguard"] * self.safeguard + ["cache"] * self.cache
+        parts += [f"step {named(self.step)}"] * (self.step is not StepLength.LINE_SEARCH)
+        parts += ["averaging"] * self.averaging
         return f"block-coordinate Frank-Wolfe ({', '.join(parts)})"
 
     def start(self, problem: Any, objective: Objective) -> "BCFWRun":
@@ -195,6 +209,8 @@ class BCFWRun(BlockRun):
                 C=self.C,
                 n=self.n,
                 direction=int(solver.direction),
+                safeguard=bool(solver.safeguard),
+                step=int(solver.step),
                 keeps_corners=bool(solver.keeps_corners),
                 cache=bool(solver.cache),
                 cache_factor=float(solver.cache_factor),
@@ -270,20 +286,6 @@ class BCFWRun(BlockRun):
             check_follows(corners.loss, found, "losses and labellings of the active sets")
 
 
-@by_reference
-class Options(NamedTuple):
-    """What a compiled pass needs to know of ``BCFW``."""
-
-    C: float
-    n: int
-    direction: int
-    keeps_corners: bool
-    cache: bool
-    cache_factor: float
-    cache_share: float
-    cache_size: int
-
-
 @compiled
 def bcfw_steps(problem: Problem, state, options, n_steps):
     """Up to ``n_steps`` block steps; returns how many (fewer where memory is full)."""
@@ -329,7 +331,11 @@ def block_step(problem, state, options, i):
                 problem, corners, i, state.y, loss, options.cache_size, state.count[STEPS]
             )
 
-    take_step(problem, state, options, i, seen_of(mean, plus, plus_value, away, away_value))
+    seen = seen_of(mean, plus, plus_value, away, away_value)
+    direction = options.direction
+    if options.safeguard:
+        direction = safer_direction(problem, state, options, i, seen)
+    take_step(problem, state, options, i, direction, seen)
     if not options.keeps_corners:
         forget(problem, i, state.y)
 
@@ -342,78 +348,3 @@ def _worth_using(state, options, i, gap):
         options.cache_share / options.n * state.total[GLOBAL_GAP],
     )
     return gap / options.n >= threshold and gap > 0.0
-
-
-@both_modes
-def _is_mixed(alpha):
-    """Whether others than this labelling are active; rounding leaves a lone one just below 1."""
-    return alpha < 1.0 - 1e-12
-
-
-@by_reference
-class Seen(NamedTuple):
-    """Values of mu_i, of the labelling to go to, and of the worst active one; their slots."""
-
-    mean: float
-    plus: int
-    plus_value: float
-    away: int
-    away_value: float
-
-
-seen_of = local(Seen)
-
-
-@both_modes
-def take_step(problem, state, options, i, seen):
-    """Move mu_i and w along the chosen direction by the exact step."""
-    mean, plus_value, away_value = seen.mean, seen.plus_value, seen.away_value
-    plus, away = seen.plus, seen.away
-    corners = state.corners
-    alpha = corners.alpha
-    scale = options.C * weight(problem, i)
-
-    # d = keep * mu_i + add * e(y) + drop * e(y_away)
-    keep, add, drop = -1.0, 1.0, 0.0
-    gain, most = plus_value - mean, 1.0
-    if options.direction == 1:
-        if plus == away:
-            return
-        keep, drop = 0.0, -1.0
-        gain, most = plus_value - away_value, alpha[away]
-    elif (
-        options.direction == 2 and mean - away_value > plus_value - mean and _is_mixed(alpha[away])
-    ):
-        keep, add, drop = 1.0, 0.0, -1.0
-        gain, most = mean - away_value, alpha[away] / (1.0 - alpha[away])
-    if gain <= 0.0:
-        return
-    y_away = state.y
-    if drop != 0.0:
-        y_away = corners.labels[corners.label_at[away] :]
-
-    begin_change(problem, i, state.mu, keep, state.work)
-    if add != 0.0:
-        add_corner(problem, i, state.y, add, state.work)
-    if drop != 0.0:
-        add_corner(problem, i, y_away, drop, state.work)
-    project(problem, i, state.work, 1.0, state.delta)
-    step = line_search(state, state.delta, scale, scale * squared_norm(state.delta), gain, most)
-    loss_change = keep * state.ell[i]
-    if add != 0.0:
-        loss_change += label_loss(problem, i, state.y)
-    if drop != 0.0:
-        loss_change -= label_loss(problem, i, y_away)
-    loss_change *= step
-    advance(problem, i, state.mu, step, state.work)
-    state.ell[i] += loss_change
-    move(state, state.delta, scale, step, weight(problem, i) * loss_change)
-
-    if options.direction != 0:
-        if keep != 0.0:
-            rescale(corners.head, corners.following, alpha, i, 1.0 + keep * step)
-        if add != 0.0:
-            alpha[plus] += step
-        if drop != 0.0:
-            # At the cap the corner leaves the active set, whatever rounding says.
-            alpha[away] = 0.0 if step == most else alpha[away] - step

@@ -159,18 +159,24 @@ def bounded_step(delta, box, scale, gain, most):
 
 
 @both_modes
-def line_search(state, delta, scale, curvature, gain, most):
-    """The step in [0, most] that increases the dual most; ``curvature`` is scale * |delta|^2."""
+def parabola_top(curvature, gain, most):
+    """Where step * gain - step^2 / 2 * curvature is largest, in [0, most]."""
     if gain <= 0.0:
         return 0.0
-    if state.lower.size > 0:
-        list_entries(delta)
-        box = box_of(state.v, state.w, state.lower, state.upper, state.total[L1])
-        return bounded_step(delta, box, scale, gain, most)
     # Equal features and a different loss: the dual is linear along d.
     if curvature <= 0.0:
         return most
     return min(gain / curvature, most)
+
+
+@both_modes
+def line_search(state, delta, scale, curvature, gain, most):
+    """The step in [0, most] that increases the dual most; ``curvature`` is scale * |delta|^2."""
+    if gain > 0.0 and state.lower.size > 0:
+        list_entries(delta)
+        box = box_of(state.v, state.w, state.lower, state.upper, state.total[L1])
+        return bounded_step(delta, box, scale, gain, most)
+    return parabola_top(curvature, gain, most)
 
 
 @compiled

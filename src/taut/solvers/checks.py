@@ -29,10 +29,10 @@ def check_count(value: Any, name: str, what: str) -> None:
 
 
 def parsed(kind: Any, value: Any, name: str) -> Any:
-    """An enumeration's member from itself or its name in lower case."""
-    if isinstance(value, str) and value.upper() in kind.__members__:
-        return kind[value.upper()]
+    """An enumeration's member from itself or its name, in lower case and with hyphens."""
+    names = {member.lower().replace("_", "-"): member for member in kind.__members__}
+    if isinstance(value, str) and value.lower() in names:
+        return kind[names[value.lower()]]
     if isinstance(value, str) or value not in list(kind):
-        names = ", ".join(repr(member.lower()) for member in kind.__members__)
-        raise ValueError(f"{name}={value!r}; expected {names}")
+        raise ValueError(f"{name}={value!r}; expected {', '.join(map(repr, names))}")
     return kind(value)

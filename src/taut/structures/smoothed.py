@@ -29,6 +29,7 @@ import numpy as np
 
 from taut._compile import Opaque, Problem, Vector, both_modes, by_reference
 from taut.arrays.accumulator import Accumulator
+from taut.defaults import LOWEST_TEMPERATURE
 from taut.problem import (
     add_loss,
     add_marginals,
@@ -52,7 +53,6 @@ from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
-SMALLEST = 1e-100  # scores are divided by the temperature
 
 
 @by_reference
@@ -267,10 +267,10 @@ def smoothed(problem: Any, temperature: float = 1.0, *, loss_augmented: bool = F
         raise ValueError("this problem is smoothed already")
     require(problem, Capability.SUM_ORACLE, "smoothed")
     given: Any = temperature
-    if not (isinstance(given, Real) and SMALLEST <= float(given) < np.inf):
+    if not (isinstance(given, Real) and LOWEST_TEMPERATURE <= float(given) < np.inf):
         raise ValueError(
-            f"temperature={temperature!r}; a positive number is expected, from {SMALLEST} on: at 0 "
-            "a CRF is an SVM"
+            f"temperature={temperature!r}; a positive number is expected, from "
+            f"{LOWEST_TEMPERATURE} on: at 0 a CRF is an SVM"
         )
     problem.new_sums()  # raises an error that says why there is no exact oracle
     return Smoothed(
