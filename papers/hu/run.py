@@ -88,8 +88,8 @@ def problem_of(name: str, kind: str, quick: bool, data_home: str | None) -> Prob
 
 
 def solver_of(method: str, of: Problem) -> Any:
-    constants = {"rho": of.rho, "temperature": of.temperature, "anneal": 1.0}
-    solvers = {
+    constants: dict[str, Any] = {"rho": of.rho, "temperature": of.temperature, "anneal": 1.0}
+    solvers: dict[str, Callable[[], Any]] = {
         "IDAL": lambda: IDAL(**constants),
         "IDAL, permuted": lambda: IDAL(order="permuted", **constants),
         "GDMM": lambda: GDMM(**constants),

@@ -10,6 +10,7 @@ been taut's, that of a sum over examples, and "rho" is that one here. Axes show 
 fixed. "SoftBCFW, pairwise" is taut's default.
 """
 
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -162,7 +163,7 @@ def _write_penalties(path: Path, runs: dict[float, list[Row]], best: float) -> N
 
 # --- figure 2: against other trainers -------------------------------------------------------------
 
-LIMITS = {"yeast-meshi": 6.0, "rcv1": 8.0, "two-level": 3.0}
+LIMITS = {"yeast-meshi": 6.0, "rcv1": 10.0, "two-level": 3.0}
 LP_SOLVER = "FW, LP solver"
 FREE = {
     "SoftBCFW, ρ=0.1": as_printed(0.1),
@@ -294,13 +295,14 @@ def _seconds_to(run: Row, level: float) -> float | None:
 
 # --- figure 3: against the number of training examples --------------------------------------------
 
+SOLVED = 2e-5  # relative gap; differences from g* are as small as 1e-4 of it
 SCALES = {"ρ = 1": 1.0, "ρ = M (printed 1)": None}
 
 
 def sizes_of(settings: Settings) -> dict[str, list[int]]:
     if settings.quick:
         return {name: [3, 6] for name in DATA}
-    largest = {"yeast-meshi": 640, "rcv1": 320, "two-level": 64}
+    largest = {"yeast-meshi": 320, "rcv1": 160, "two-level": 64}
     return {name: np.geomspace(most / 16, most, 5).astype(int).tolist()
             for name, most in largest.items()}  # fmt: skip
 
@@ -322,17 +324,19 @@ def _subsample(settings: Settings, name: str, size: int, repeat: int) -> Callabl
         random = np.random.default_rng(repeat)
         part = whole.of_rows(np.sort(random.choice(whole.n, size, replace=False)))
         problem, seconds = part.whole(part.exact), 0.2 if settings.quick else 3.0
-        best = optimum(part, 1e-4, seconds)
-        row: Row = {"lower": best.lower, "upper": best.upper}
+        best = optimum(part, SOLVED, seconds)
+        row: Row = {"lower": best.lower, "upper": best.upper}  # of g*; better bounds may follow
         for label, rho in SCALES.items():
             solver = SoftBCFW(rho=rho or float(size), check_every=5)
+            before = time.process_time()
             found = solve(
-                problem, solver, C=part.C, tol=1e-4, cpu_limit=seconds, max_passes=np.inf,
+                problem, solver, C=part.C, tol=SOLVED, cpu_limit=seconds, max_passes=np.inf,
                 seed=repeat, progress=False,
             )  # fmt: skip
-            row[f"g, {label}"] = found.history[-1].iterate_primal
+            row[f"g, {label}"] = float(found.history[-1].iterate_primal)
+            row["upper"] = min(row["upper"], found.primal, row[f"g, {label}"])
             row[f"soft gap, {label}"] = found.soft_gap
-            row[f"seconds, {label}"] = sum(found.seconds_in.values())
+            row[f"seconds, {label}"] = time.process_time() - before
             row[f"score, {label}"] = part.score(found.w)
         return row
 

@@ -72,7 +72,7 @@ def _merged(data: Superpixels, k: int, principal: PCA) -> Image:
     np.add.at(pixels, (at[known], truth[known]), 1.0)
     smallest = Level(features, edges, pixels)
     region, fine = _merge(smallest, data.sizes[k].astype(float), N_FINE, principal)
-    sizes = np.bincount(region, data.sizes[k], len(fine.features))
+    sizes = np.bincount(region, data.sizes[k], len(fine.features)).astype(float)
     parent, coarse = _merge(fine, sizes, N_COARSE, principal)
     return Image(fine, coarse, parent)
 

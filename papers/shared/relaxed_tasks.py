@@ -128,7 +128,8 @@ def made_sets(n: int, n_labels: int, seed: int) -> Sets:
 
 
 def yeast(quick: bool, data_home: str | None, **options: Any) -> Task:
-    constants = {"name": "yeast", "C": 0.3, "score_name": "accuracy over labels"} | options
+    constants: dict[str, Any] = {"name": "yeast", "C": 0.3, "score_name": "accuracy over labels"}
+    constants |= options
     if quick:
         return label_sets(
             train=made_sets(20, 6, 0), test=made_sets(20, 6, 1), score=accuracy, **constants
@@ -144,7 +145,8 @@ def yeast_meshi(quick: bool, data_home: str | None) -> Task:
 
 
 def rcv1(quick: bool, data_home: str | None, most: int | None = None) -> Task:
-    """Of the first ``most`` rows, all 5,000 with None, at the lambda of all."""
+    """Of the first ``most`` rows, all 5,000 with None, at C = 1: at the same lambda, fewer rows
+    would be a harder problem."""
     if quick:
         train, test = (
             Sets(sparse.csr_array(np.maximum(X, 0.0)), Y)
@@ -155,7 +157,7 @@ def rcv1(quick: bool, data_home: str | None, most: int | None = None) -> Task:
     task = label_sets(
         "rcv1", train, test, micro_f1, pairwise=BOTH, score_name="micro F1", C=1.0
     )  # fmt: skip
-    return task if most is None or quick else task.of_rows(np.arange(most))
+    return task if most is None or quick else task.of_rows(np.arange(most))._replace(C=1.0)
 
 
 # --- graphs -----------------------------------------------------------------------------------
@@ -212,14 +214,15 @@ def made_images(n: int, seed: int) -> list[Image]:
     for _ in range(n):
         coarse = random.integers(4, size=n_coarse)
         fine = np.where(random.random(2 * n_coarse) < 0.9, np.repeat(coarse, 2), 0)
-        levels = []
-        for labels in (fine, coarse):
-            pixels = 10.0 * np.eye(4)[labels]
-            scores = np.eye(4)[labels] + 0.7 * random.normal(size=(len(labels), 4))
-            row = np.stack([np.arange(len(labels) - 1), np.arange(1, len(labels))], axis=1)
-            levels.append(Level(scores, row.astype(np.int32), pixels))
-        images.append(Image(*levels, np.repeat(np.arange(n_coarse), 2)))
+        levels = [_made_level(labels, random) for labels in (fine, coarse)]
+        images.append(Image(levels[0], levels[1], np.repeat(np.arange(n_coarse), 2)))
     return images
+
+
+def _made_level(labels: Rows, random: np.random.Generator) -> Level:
+    scores = np.eye(4)[labels] + 0.7 * random.normal(size=(len(labels), 4))
+    row = np.stack([np.arange(len(labels) - 1), np.arange(1, len(labels))], axis=1)
+    return Level(scores, row.astype(np.int32), 10.0 * np.eye(4)[labels])
 
 
 def _images(quick: bool, data_home: str | None) -> tuple[list[Image], list[Image]]:
