@@ -28,7 +28,7 @@ GRID = 2.0 ** np.arange(15, -16, -1)
 SOLVERS = ("gap-BCFW", "gap-BCPFW, cache")
 KINDS = ("eps-path", "heuristic path", "grid, warm", "grid, cold")
 METHODS = {"eps-path": "constant", "heuristic path": "heuristic"}
-LIMITS = {"OCR-small": 10.0, "horses-small": 10.0, "OCR-large": 12.0, "horses-large": 12.0}
+LIMITS = {"OCR-small": 10.0, "horses-small": 16.0, "OCR-large": 12.0, "horses-large": 4.0}
 KAPPAS = (0.3, 0.5, 0.7, 0.9, 0.99)
 
 
