@@ -460,7 +460,7 @@ def add_graphs() -> None:
         multilabel_svm, 8, edges="tree", solver=partial(named, "CuttingPlane", "one")
     )
     without = {"soft BCFW": "SoftBCFW", "augmented Lagrangian": "AugmentedLagrangian",
-               "GDMM": "GDMM", "DLPW": "DLPW", "IDAL": "IDAL", "soft SDCA": "SoftSDCA"}  # fmt: skip
+               "IDAL": "IDAL", "soft SDCA": "SoftSDCA"}  # fmt: skip
     for by, name in without.items():
         solver = partial(named, name, check_every=5)
         options = {"solver": solver, "max_passes": 30}

@@ -239,6 +239,43 @@ def simplicial(
                 hull.purge()
 
 
+def one_cone(problem, C, *, bounds=FREE, limit=None, iterations=100, tol=1e-11):
+    """The iterates of Yu & Rousu's variant II with one cone, by their equations (26)-(30).
+
+    Rays are kept as (sum_i s_i zeta_i psi_i, sum_i s_i zeta_i L_i, zeta), zeta_i in {0, 1}. The
+    master is solved in the primal, whose constraints are those of single examples added up.
+    """
+    rays, retained, seen = [], [], []
+    weights, psi, loss, mass = np.zeros(0), np.zeros(problem.dim), 0.0, np.zeros(problem.n)
+    while True:
+        w = np.clip(C * psi, *bounds)
+        dual = C * (loss - problem.s @ conjugate(mass, SQUARED)) - (C * psi @ w - 0.5 * (w @ w))
+        seen.append(Iterate(w, problem.primal(w, C, SQUARED), dual, [np.count_nonzero(weights)]))
+        if seen[-1].gap <= tol * seen[0].primal or len(seen) > iterations:
+            return seen
+        if len(rays) == limit:
+            retained = [(psi, loss, mass)]
+            del rays[int(np.argmin(weights[:limit]))]
+        zeta = (problem.slacks(w) > mass + 1e-12).astype(float)
+        rows, losses = (np.array(part) for part in zip(*_corners(problem, w), strict=True))
+        rays.append((problem.s * zeta @ rows, problem.s * zeta @ losses, zeta))
+        rows, losses, masses = (np.array(part) for part in zip(*rays, *retained, strict=True))
+        weights = _weights_of_rays(problem, C, rows, losses, masses, bounds)
+        psi, loss, mass = weights @ rows, weights @ losses, weights @ masses
+
+
+def _weights_of_rays(problem, C, rows, losses, masses, bounds):
+    program, matters = QuadraticProgram(), problem.s > 0
+    w = program.variables(1.0, np.zeros(problem.dim))
+    xi = program.variables(C * problem.s[matters], np.zeros(matters.sum()))
+    program.below([(w, -rows), (xi, -(masses * problem.s)[:, matters])], -losses)
+    for sign, bound in zip((-1.0, 1.0), bounds, strict=True):
+        bound = np.broadcast_to(bound, problem.dim)
+        bounded = np.isfinite(bound)
+        program.below([(w, sign * np.eye(problem.dim)[bounded])], sign * bound[bounded])
+    return program.solve_sharply()[1][: len(losses)] / C
+
+
 def _corners(problem, w):
     best = [values.argmax() for values in problem.values(w)]
     return [(psi[y], loss[y]) for (psi, loss), y in zip(problem.examples, best, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from PIL import Image  # comes with matplotlib
 
 from papers.shared.curves import on_grid
 from papers.shared.rows import Row
@@ -30,10 +31,25 @@ STYLES: dict[str, tuple[str, str]] = {
     "gap-BCPFW": ("#ff7f0e", "-"),
     "gap-BCPFW, cache": ("#ff7f0e", "--"),
     "SoftBCFW": ("#2ca02c", "-"),
+    "SoftBCFW, ρ=0.1": ("#2ca02c", ":"),
+    "SoftBCFW, ρ=1": ("#2ca02c", "-"),
+    "SoftBCFW, ρ=10": ("#2ca02c", "--"),
+    "SoftBCFW, pairwise": ("#98df8a", "-"),
+    "SoftSDCA": ("#c5b0d5", "-"),
+    "IDAL, permuted": ("#9467bd", "--"),
     "IDAL": ("#9467bd", "-"),
     "GDMM": ("#e377c2", "-"),
     "DLPW": ("#bcbd22", "-"),
+    "DLPW, smoothed": ("#bcbd22", "--"),
+    "FW, LP solver": ("#7f7f7f", "--"),
     "subgradient": ("#8c564b", "-"),
+    "product": ("#393b79", "-"),
+    "product, working set": ("#393b79", "--"),
+    "one simplex": ("#637939", "-"),
+    "one simplex, working set": ("#637939", "--"),
+    "tangent planes": ("#637939", "-."),
+    "one cone": ("#843c39", "-"),
+    "one-slack": ("#8c6d31", "-"),
 }
 OTHERS = ("#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#e6550d")
 
@@ -80,16 +96,36 @@ def finish(figure: Any, path: Path, about: str, legend: bool = True) -> None:
                 list(named.values()), list(named), loc="outside lower center", fontsize=8,
                 ncols=min(len(named), 4), frameon=False,
             )  # fmt: skip
-    figure.supxlabel(about, fontsize=6, color="0.4")
     for dpi in (130, 110, 90, 75, 60):
-        image = io.BytesIO()
-        figure.savefig(image, dpi=dpi, format="png", metadata={"Software": None})
-        if len(image.getvalue()) <= MOST_BYTES:
+        content = _png(figure, about, dpi)
+        if len(content) <= MOST_BYTES:
             break
     else:
-        raise ValueError(f"{path.name}: {len(image.getvalue())} bytes, of at most {MOST_BYTES}")
+        raise ValueError(f"{path.name}: {len(content)} bytes, of at most {MOST_BYTES}")
     plt.close(figure)
-    _write(path, image.getvalue())
+    _write(path, content)
+
+
+def _png(figure: Any, about: str, dpi: int) -> bytes:
+    """With the line below; in 128 colours, which are a third of the bytes and look the same."""
+    drawn = _drawn(figure, dpi)
+    strip = plt.figure(figsize=(drawn.width / dpi, 0.2))
+    strip.text(0.5, 0.5, about, fontsize=6, color="0.4", ha="center", va="center")
+    line = _drawn(strip, dpi)
+    plt.close(strip)
+    both = Image.new("RGB", (drawn.width, drawn.height + line.height), "white")
+    both.paste(drawn, (0, 0))
+    both.paste(line, (0, drawn.height))
+    content = io.BytesIO()
+    both.quantize(128).save(content, format="png", optimize=True)
+    return content.getvalue()
+
+
+def _drawn(figure: Any, dpi: int) -> Any:
+    content = io.BytesIO()
+    figure.savefig(content, dpi=dpi, format="png")
+    with Image.open(content) as image:
+        return image.convert("RGB")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

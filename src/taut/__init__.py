@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from taut.solvers import Subgradient as Subgradient
     from taut.solvers import solve as solve
     from taut.structures import smoothed as smoothed
+    from taut.tagger import Tagger as Tagger
     from taut.text import Columns as Columns
 
 _HOME = {
@@ -92,6 +93,7 @@ _HOME = {
     "StructuredSVM": "taut.estimators",
     "StructuredSVMCV": "taut.estimators",
     "Subgradient": "taut.solvers",
+    "Tagger": "taut.tagger",
     "TreeCRF": "taut.estimators",
     "check_problem": "taut.check",
     "load": "taut.estimators",

@@ -26,7 +26,7 @@ def decode_range(problem: Problem, w, work: Opaque, y, first, last, label_at, la
 def decode(problem: Any, w: np.ndarray, n_threads: int = 1) -> np.ndarray:
     """Labels of all nodes, example after example.
 
-    Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
+    Raises :class:`taut.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other.
     """
     require(problem, Capability.DECODING, "decode")

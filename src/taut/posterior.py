@@ -46,7 +46,7 @@ def posterior(
     """Marginals (nodes, K) of p(y) ∝ exp(score(y) / temperature), example after example, and minus
     the log-likelihood of each example's true labelling.
 
-    Raises :class:`taut.structures.constraints.ImpossibleConstraint` for the first example whose
+    Raises :class:`taut.constraints.ImpossibleConstraint` for the first example whose
     constraints contradict each other, unless that is to have a value of minus infinity.
     """
     w = weights_of(problem, w)

@@ -11,9 +11,9 @@ from sparse_reference import sparse_pair
 from taut_reference import chain_pair
 
 from taut.chain.chain_posterior import chains
+from taut.constraints import ImpossibleConstraint
 from taut.decode import decode
 from taut.posterior import posterior, posterior_labels
-from taut.structures.constraints import ImpossibleConstraint
 
 CASES = {
     "tables": lambda seed: chain_pair([3, 1, 4], 3, seed=seed),

@@ -8,8 +8,8 @@ from sklearn.model_selection import GridSearchCV
 
 import taut
 from taut import ChainSVM, Columns
+from taut.constraints import ImpossibleConstraint, InvalidTruth
 from taut.metrics import span_f1
-from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
 
 SENTENCES = [
     [("the", "DT"), ("cat", "NN"), ("sleeps", "VBZ")],

@@ -20,8 +20,8 @@ with watched():
     from taut.chain.chain_posterior import log_likelihoods, n_best_labellings, node_marginals
     from taut.chain.file import load_chain
     from taut.chain.model import Stacked
+    from taut.constraints import ImpossibleConstraint
     from taut.files.model_file import ModelFileError, read_model, write_model
-    from taut.structures.constraints import ImpossibleConstraint
     from taut.text.columns import Columns
     from taut.text.extract import TemplateEncoder
 

@@ -330,7 +330,7 @@ def test_the_gap_is_the_sum_of_violations(formulation, penalty, name):
         certificate = run.certify()
         points, w = run.state.points, run.state.w
         needed = listed.slacks(w)
-        if not run.solver.is_product:
+        if run.solver.slacks == "one":
             h = needed if penalty == LINEAR else 0.5 * needed**2
             gap = listed.s @ h - slacks_of_constraints(points, w)[0]
         elif penalty == LINEAR:

@@ -27,7 +27,7 @@ from graph_reference import path, random_reference
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.graph_training.factor_solver import FactorRun
 from taut.graph_training.factor_state import RHO, UPDATES
-from taut.graph_training.multipliers import take_direct_step
+from taut.graph_training.multipliers import rho_over_L_d, update_multipliers
 from taut.solvers import Status, solve
 from taut.solvers.objective import Objective
 from taut.structures import chain_problem
@@ -103,6 +103,8 @@ def test_a_certificate_is_what_the_definitions_say_of_any_point(which, temperatu
         assert found.soft_gap == pytest.approx(sum(map(np.sum, F.block_gaps(w, delta, mu))))
         worst = max(np.abs(b).max(initial=0.0) for b in F.consistency(mu))
         assert found.violation == pytest.approx(worst, abs=1e-14)
+        square = sum(b @ b for b in F.consistency(mu))
+        assert found.squared_violation == pytest.approx(square, rel=1e-12, abs=1e-24)
         np.testing.assert_allclose(
             found.block_gaps, frank_wolfe_gaps(F, w, delta, mu), rtol=0, atol=1e-11
         )
@@ -317,10 +319,10 @@ def test_new_multipliers_are_the_old_messages(which, solver):
     """nu + (delta - nu) is delta up to one rounding; marginals, weights and B mu stay."""
     F, run = factor_reference(which, C), run_of(which, solver)
     for _ in range(3):
-        run._block_steps(run.blocks)
+        run.solver.move(run.view, run.blocks)
         state = run.state
         before, w, node = state.delta.copy(), state.w.copy(), state.node.copy()
-        take_direct_step(run.view)
+        update_multipliers(run.view, rho_over_L_d(run.view))
         np.testing.assert_allclose(state.nu, before, rtol=1e-15, atol=1e-15)
         mu, nu = point_of(F, state), messages_of(F, state.nu)
         delta = np.concatenate(F.pack_messages(F.delta_of(mu, nu, solver.rho)))
@@ -335,10 +337,10 @@ def test_with_an_entropy_the_multipliers_step_farther(which):
     """1 / L_d = 1 / rho + 2 gamma / s with s at least |B|^2 on changes that sum to zero."""
     F = factor_reference(which, C, WARM)
     run = run_of(which, IDAL(rho=RHO_SOFT, temperature=WARM))
-    run._block_steps(run.blocks)
+    run.solver.move(run.view, run.blocks)
     mu, norm = point_of(F, run.state), run.view.rules.norm
     assert norm >= max(one.consistency_norm() for one in F.examples) - 1e-12
-    take_direct_step(run.view)
+    update_multipliers(run.view, rho_over_L_d(run.view))
     step = 1.0 / RHO_SOFT + 2.0 * WARM / norm
     B = np.concatenate(F.pack_messages(F.consistency(mu)))
     np.testing.assert_allclose(run.state.nu, step * B, rtol=0, atol=1e-12)
@@ -352,8 +354,8 @@ def test_updates_lower_the_penalised_optimum_to_the_hard_one(solver):
     optimum, values = F.hard_optimum().value, []
     for _ in range(8):
         values.append(F.soft_optimum(solver.rho, messages_of(F, run.state.nu)).value)
-        run._block_steps(400 * run.blocks)
-        take_direct_step(run.view)
+        run.solver.move(run.view, 400 * run.blocks)
+        update_multipliers(run.view, rho_over_L_d(run.view))
     # What 400 passes leave of an inner gap, which toward steps make small but slowly.
     assert np.diff(values).max() <= (1e-3 if "toward" in solver.describe() else 1e-7)
     assert min(values) >= optimum - 1e-8
@@ -576,8 +578,6 @@ def test_bad_options_are_named_with_what_is_expected(kind, options, message):
 def test_bad_directions_are_named(kind):
     with pytest.raises(ValueError, match="direction='sideways'; expected"):
         kind(direction="sideways")
-    with pytest.raises(ValueError, match='direction="projected" is SoftSDCA'):
-        kind(direction="projected")
 
 
 @pytest.mark.parametrize("kind", [AugmentedLagrangian, IDAL])

@@ -17,6 +17,7 @@ from graph_reference import cycle, graph_pair, path
 from slices import killed_at
 
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training.soft_bcfw import Step
 from taut.solvers import BCFW, FrankWolfe, solve
 from taut.solvers.solution import Status
 
@@ -38,7 +39,7 @@ CLOSING = {name: solver for name, solver in SOLVERS.items() if solver.closes_bra
 
 
 def tolerance(solver):
-    return 1e-2 if solver.step.name == "TOWARD" else 1e-5
+    return 1e-2 if getattr(solver, "direction", None) is Step.TOWARD else 1e-5
 
 
 def converged(which, solver, **options):

@@ -10,7 +10,7 @@ import pytest
 from factor_problems import PROBLEMS
 
 from taut import LBFGS, SDCA, PythonProblem, smoothed
-from taut.graph_training import DLPW, IDAL, AugmentedLagrangian, SoftBCFW
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Status, Subgradient, solve
 from taut.solvers.bcfw import BCFWRun
 from taut.structures import chain_problem, partly_labelled
@@ -36,7 +36,6 @@ FACTORS = {
     "soft bcfw": SoftBCFW(check_every=2),
     "augmented Lagrangian": AugmentedLagrangian(check_every=2),
     "idal": IDAL(check_every=2, temperature=0.3),
-    "dlpw": DLPW(check_every=2),
 }
 SOLVERS = MAX_ORACLES | SUM_ORACLES | FACTORS | {"lbfgs, missing labels": LBFGS()}
 solvers = pytest.mark.parametrize("name", SOLVERS)

@@ -10,7 +10,7 @@ from slices import uneven_slices
 
 from taut import LBFGS, SDCA, smoothed
 from taut.choice.registry import OWN, registered_solver, trains_crfs, trains_without_inference
-from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial, Subgradient, solve
 from taut.solvers.checkpoint import Checkpoint
 from taut.structures import chain_problem, sparse_dual
@@ -31,6 +31,7 @@ ORACLE = {
     "simplicial": Simplicial(),
     "simplicial, working set": Simplicial(working_set=3),
     "simplicial, one": Simplicial(simplexes="one"),
+    "simplicial, one, working set": Simplicial(simplexes="one", working_set=5),
     "cutting planes": CuttingPlane(),
     "one slack": CuttingPlane(slacks="one"),
     "pegasos": Subgradient(check_every=2),
@@ -46,8 +47,6 @@ FACTORS = {
     "augmented Lagrangian": AugmentedLagrangian(check_every=3, order="gap"),
     "soft sdca": SoftSDCA(check_every=3),
     "idal": IDAL(check_every=3, temperature=0.3),
-    "gdmm": GDMM(check_every=3),
-    "dlpw": DLPW(check_every=3),
 }
 
 
@@ -134,7 +133,6 @@ CASES = [
         )
         for name in ("simplicial", "simplicial, one", "one slack")
     ],
-    pytest.param(graphs, FACTORS["dlpw"], {"bounds": (-0.2, 0.3)}, id="dlpw, bounds"),
 ]
 
 

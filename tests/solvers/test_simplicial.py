@@ -5,6 +5,7 @@ finitely many iterations; tolerances of 1e-8 are what the problem statement asks
 """
 
 import signal
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from decomposition_reference import (
     conjugate,
     cost,
     enumerated,
+    one_cone,
     python_problem,
     qp_optimum,
     random_problem,
@@ -44,6 +46,15 @@ SOLVERS = {
     "one simplex": Simplicial("one"),
     "one simplex, limit 4": Simplicial("one", limit=4),
 }
+CONES = {
+    "one cone": Simplicial("one cone"),
+    "one cone, limit 9": Simplicial("one cone", limit=9),  # dim + n + 1
+}
+FITTING = [
+    *((name, LINEAR) for name in SOLVERS),
+    *((name, SQUARED) for name, solver in SOLVERS.items() if solver.simplexes == "product"),
+    *((name, SQUARED) for name in CONES),
+]
 COMPILED = compiled_pairs()
 # With C = 5 no solver is through with these after five iterations.
 LENGTHS = 2 * [3, 1, 2, 3, 2, 3, 3, 2, 3]
@@ -56,6 +67,11 @@ formulations = pytest.mark.parametrize("formulation", ["margin", "slack"])
 penalties = pytest.mark.parametrize("penalty", [LINEAR, SQUARED])
 boxes = pytest.mark.parametrize("box", BOUNDS)
 solvers = pytest.mark.parametrize("name", SOLVERS)
+some_solvers = pytest.mark.parametrize(
+    "solver",
+    [Simplicial(), Simplicial("one"), Simplicial(working_set=2), Simplicial("one", working_set=2)],
+    ids=["product", "one", "working set", "one, working set"],
+)
 
 
 def random_pair(seed, formulation="margin", **options):
@@ -102,21 +118,13 @@ def assert_optimal(solution, listed, best):
 
 @formulations
 @boxes
-@pytest.mark.parametrize(
-    ("name", "penalty"),
-    [
-        (name, penalty)
-        for name, solver in SOLVERS.items()
-        for penalty in (LINEAR, SQUARED)
-        if penalty == LINEAR or solver.is_product
-    ],
-)
+@pytest.mark.parametrize(("name", "penalty"), FITTING)
 def test_optimum_weights_and_slacks_are_those_of_the_qp(formulation, penalty, box, name):
     at_zero = 0
     for seed in range(4):
         problem, listed = random_pair(seed, formulation, ties=seed % 2 == 1)
         options = dict(slack_penalty=penalty, bounds=BOUNDS[box])
-        solution = exactly(problem, SOLVERS[name], **options)
+        solution = exactly(problem, (SOLVERS | CONES)[name], **options)
         assert solution.status in ENDED
         best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE)
         assert_optimal(solution, listed, best)
@@ -177,7 +185,7 @@ def block_gaps(listed, run, penalty):
     points, w = run.state.points, run.state.w
     rows = points.rows if isinstance(points.rows, np.ndarray) else points.rows.toarray()
     values = points.weight * (points.loss - rows @ w)
-    if run.solver.is_product:
+    if run.solver.simplexes == "product":
         mass = np.bincount(points.block, points.weight, listed.n)
         mean = np.bincount(points.block, values, listed.n)
         paid = conjugate(mass, penalty) + cost(listed.slacks(w), penalty)
@@ -211,6 +219,54 @@ def distance_to_hull(point, corners):
     return nnls(np.column_stack([corners, ones]).T, np.append(point, 1.0))[1]
 
 
+def masses_of_rays(listed, run):
+    """zeta of every point, by what stands behind its features."""
+    behind = run.state.points.rows[:, listed.dim :]
+    return 1.0 + behind / np.sqrt(listed.s / C)
+
+
+@formulations
+@boxes
+@pytest.mark.parametrize("limit", [None, 1, 3])
+def test_the_gap_of_one_cone_is_that_of_its_masses(formulation, box, limit):
+    """The dual by its definition: losses, masses and v of the rays, one by one."""
+    bounds = BOUNDS[box] or FREE
+    for seed in (0, 2):
+        problem, listed = random_pair(seed, formulation)
+        run = new_run(problem, Simplicial("one cone", limit=limit), SQUARED, BOUNDS[box])
+        for certificate in iterations(run, most=15):
+            points, zeta = run.state.points, masses_of_rays(listed, run)
+            mass, v = points.weight @ zeta, C * points.weight @ points.rows[:, : listed.dim]
+            w = np.clip(v, *bounds)
+            np.testing.assert_allclose(run.state.w, w, atol=1e-14)
+            loss = points.weight @ points.loss - listed.s @ conjugate(mass, SQUARED)
+            dual = listed.in_lambda_form(C * loss - (v @ w - 0.5 * (w @ w)), C)
+            primal = listed.in_lambda_form(listed.primal(w, C, SQUARED), C)
+            assert certificate.dual == pytest.approx(dual, abs=1e-12 * abs(primal))
+            assert certificate.primal == pytest.approx(primal, abs=1e-12 * abs(primal))
+
+
+def test_rays_are_sums_of_labellings_with_the_same_mass_or_none():
+    """(28)-(30), up to their length."""
+    listed = random_problem(0, n=4, labellings=4)
+    run = new_run(python_problem(listed), Simplicial("one cone", limit=np.inf), SQUARED)
+    choices = list(product(*(range(len(loss)) for loss in listed.loss)))
+    for _ in iterations(run):
+        pass
+    assert len(run.state.points) > 5
+    for row, loss, zeta in zip(
+        run.state.points.rows, run.state.points.loss, masses_of_rays(listed, run), strict=True
+    ):
+        assert zeta @ listed.s == pytest.approx(listed.s.sum())
+        assert (zeta > -1e-12).all()
+        np.testing.assert_allclose(zeta[zeta > 1e-12], zeta.max())
+        found = np.append(row[: listed.dim], loss)
+        terms = zip(listed.s * zeta, listed.examples, strict=True)
+        rows = [share * np.column_stack(example) for share, example in terms]
+        sums = [sum(of[y] for of, y in zip(rows, choice, strict=True)) for choice in choices]
+        assert abs(np.array(sums) - found).max(axis=1).min() <= 1e-12
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 @penalties
 def test_points_are_labellings_or_lie_between_them(penalty, limit):
@@ -231,14 +287,16 @@ def test_points_are_labellings_or_lie_between_them(penalty, limit):
             np.testing.assert_allclose(points.sums(points.weight), 1.0, atol=1e-12)
 
 
-@penalties
+@pytest.mark.parametrize(
+    ("name", "penalty"),
+    [*product(SOLVERS, (LINEAR, SQUARED)), *((name, SQUARED) for name in CONES)],
+)
 @boxes
-@solvers
 def test_bounds_enclose_the_optimum_and_the_dual_never_falls(penalty, box, name):
     listed = random_problem(11, n=6)
     best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE).in_lambda_form
     options = dict(slack_penalty=penalty, bounds=BOUNDS[box], max_passes=30)
-    history = exactly(python_problem(listed), SOLVERS[name], **options).history
+    history = exactly(python_problem(listed), (SOLVERS | CONES)[name], **options).history
     assert (history.iterate_dual <= best + 1e-12).all()
     assert (history.iterate_primal >= best - 1e-12).all()
     assert (np.diff(history.iterate_dual) >= -1e-13).all()
@@ -272,6 +330,20 @@ def test_iterates_are_those_of_the_reference(simplexes, limit, box, penalty):
         np.testing.assert_allclose(history.iterate_dual[: len(steps)], expected, atol=1e-10)
 
 
+@boxes
+@pytest.mark.parametrize(("limit", "iterations"), [(None, 3), (1, 8)])
+def test_iterates_of_one_cone_are_those_of_the_reference(box, limit, iterations):
+    for seed in range(3):
+        listed = random_problem(seed, n=4)
+        bounds = BOUNDS[box] or FREE
+        steps = one_cone(listed, C, bounds=bounds, limit=limit, iterations=iterations)
+        solver = Simplicial("one cone", limit=limit or np.inf, prune_after=None)
+        options = dict(slack_penalty=SQUARED, bounds=BOUNDS[box], max_passes=len(steps) - 1)
+        history = exactly(python_problem(listed), solver, **options).history
+        expected = [listed.in_lambda_form(step.dual, C) for step in steps]
+        np.testing.assert_allclose(history.iterate_dual[: len(steps)], expected, atol=1e-10)
+
+
 @pytest.mark.parametrize("box", ["free", "signs"])
 @pytest.mark.parametrize("which", COMPILED)
 def test_one_simplex_of_one_point_is_frank_wolfe(which, box):
@@ -298,9 +370,39 @@ def test_dim_plus_one_points_end_after_finitely_many_iterations(seed, n, dim, ti
 @given(SEEDS, st.integers(1, 6), st.integers(1, 4), st.booleans())
 def test_cones_end_after_finitely_many_iterations(seed, n, dim, ties):
     listed = random_problem(seed, n=n, dim=dim, ties=ties)
-    solution = exactly(python_problem(listed), Simplicial(), slack_penalty=SQUARED, max_passes=60)
-    assert solution.status in ENDED
-    assert solution.passes < 60
+    for solver in (Simplicial(), Simplicial("one cone")):
+        solution = exactly(python_problem(listed), solver, slack_penalty=SQUARED, max_passes=60)
+        assert solution.status in ENDED
+        assert solution.passes < 60
+        assert solution.gap <= 1e-11 * solution.scale
+
+
+def test_one_cone_needs_more_points_than_there_are_weights():
+    """It lives in dim + n + 1 dimensions; dim + 1 rays are too few for some problems."""
+    endless = 0
+    for seed in range(8):
+        listed = random_problem(seed, n=6)
+        few, enough = (
+            exactly(
+                python_problem(listed), Simplicial("one cone", limit=limit),
+                slack_penalty=SQUARED, max_passes=100,
+            )
+            for limit in (listed.dim + 1, listed.dim + listed.n + 1)
+        )  # fmt: skip
+        assert enough.status in ENDED
+        assert enough.passes < 40
+        endless += few.status is Status.MAX_PASSES
+    assert endless > 0
+
+
+def test_one_cone_ends_where_tangent_planes_go_on():
+    for seed in range(6):
+        problem = python_problem(random_problem(seed))
+        cone, planes = (
+            exactly(problem, Simplicial(simplexes), slack_penalty=SQUARED, tol=1e-9)
+            for simplexes in ("one cone", "one")
+        )
+        assert 2 * cone.passes < planes.passes
 
 
 def test_the_default_limit_is_dim_plus_one_or_what_fits_into_memory():
@@ -308,6 +410,8 @@ def test_the_default_limit_is_dim_plus_one_or_what_fits_into_memory():
     assert Simplicial().most_points(run.state.points) == 4
     assert Simplicial(memory=1e-9).most_points(run.state.points) == 1
     assert Simplicial(limit=17).most_points(run.state.points) == 17
+    run = new_run(python_problem(random_problem(0)), Simplicial("one cone"), SQUARED)
+    assert run.solver.most_points(run.state.points) == 3 + 5 + 1
 
 
 @penalties
@@ -349,18 +453,23 @@ def test_points_without_weight_for_long_enough_are_forgotten(simplexes, prune_af
 
 
 @formulations
-@penalties
+@pytest.mark.parametrize(
+    ("simplexes", "penalty"),
+    [*product(("product", "one"), (LINEAR, SQUARED)), ("one cone", SQUARED)],
+)
 @boxes
 @pytest.mark.parametrize("limit", [None, 2])
-def test_a_working_set_closes_the_gap(formulation, penalty, box, limit):
+def test_a_working_set_closes_the_gap(formulation, simplexes, penalty, box, limit):
+    """Slowly, where two points are all that several examples have."""
     problem, listed = random_pair(3, formulation, n=6)
-    options = dict(slack_penalty=penalty, bounds=BOUNDS[box], tol=1e-6, max_passes=2000)
-    solution = exactly(problem, Simplicial(limit=limit, working_set=3), **options)
+    tol = 1e-6 if limit is None or simplexes == "product" else 1e-3
+    options = dict(slack_penalty=penalty, bounds=BOUNDS[box], tol=tol, max_passes=2000)
+    solution = exactly(problem, Simplicial(simplexes, limit=limit, working_set=3), **options)
     best = qp_optimum(listed, C, penalty, BOUNDS[box] or FREE).in_lambda_form
     assert solution.status is Status.CONVERGED
     assert solution.dual <= best + 1e-12
     assert solution.primal >= best - 1e-12
-    assert solution.relative_gap <= 1e-6
+    assert solution.relative_gap <= tol
     assert (np.diff(solution.history.iterate_dual) >= -1e-12).all()
 
 
@@ -396,10 +505,42 @@ def test_a_working_set_is_of_the_examples_with_the_largest_gaps():
     np.testing.assert_array_equal(np.flatnonzero(after != before), largest)
 
 
-def test_a_working_set_of_all_is_none():
+@pytest.mark.parametrize(
+    ("simplexes", "penalty"), [("one", LINEAR), ("one", SQUARED), ("one cone", SQUARED)]
+)
+def test_one_simplex_has_a_working_set_of_one_group(simplexes, penalty):
+    """Groups of every third example; the one with the largest gap moves, the others stay."""
+    listed = random_problem(2, n=8)
+    run = new_run(python_problem(listed), Simplicial(simplexes, working_set=3), penalty)
+    certificate = run.first_certificate(run.worst_losses(cold=True), cold=True)
+    slack_of_examples = cost(listed.slacks(run.state.w), penalty)
+    groups = [range(first, 8, 3) for first in range(3)]
+    expected = [listed.s[of] @ slack_of_examples[of] / listed.n for of in map(list, groups)]
+    np.testing.assert_allclose(certificate.block_gaps, expected)
+    run.advance(3)
+    weight = run.state.points.weight * ~run.state.points.retained
+    moved = np.flatnonzero(run.state.points.sums(weight))
+    np.testing.assert_array_equal(moved, [np.argmax(expected)])
+    assert run.state.count[0] == len(groups[moved[0]])
+
+
+def test_one_simplex_with_a_working_set_of_one_example_is_a_product_with_it():
+    """Every example has a simplex then, and one moves at a time."""
+    listed = random_problem(2, n=6)
+    ours, theirs = (
+        exactly(python_problem(listed), Simplicial(simplexes, working_set=1), max_passes=6)
+        for simplexes in ("one", "product")
+    )
+    np.testing.assert_allclose(ours.history.iterate_dual, theirs.history.iterate_dual, atol=1e-12)
+    assert ours.history.oracle_calls.tolist() == theirs.history.oracle_calls.tolist()
+
+
+@pytest.mark.parametrize("simplexes", ["product", "one"])
+def test_a_working_set_of_all_is_none(simplexes):
     listed = random_problem(2)
     ours, theirs = (
-        exactly(python_problem(listed), Simplicial(working_set=size)) for size in (listed.n, None)
+        exactly(python_problem(listed), Simplicial(simplexes, working_set=size))
+        for size in (listed.n, None)
     )
     np.testing.assert_array_equal(ours.w, theirs.w)
     assert ours.history.iterate_dual.tolist() == theirs.history.iterate_dual.tolist()
@@ -419,11 +560,7 @@ def test_all_solvers_agree_within_their_gaps(which):
         assert distance <= np.sqrt(2 * max(one.gap, 0.0) / one.lam) + 1e-9
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [Simplicial(), Simplicial("one"), Simplicial(working_set=2)],
-    ids=["product", "one", "working set"],
-)
+@some_solvers
 def test_oracle_calls_are_counted(solver):
     """Also those that find the worst losses; checking features at the start asks no oracle."""
     problem = python_problem(random_problem(4))
@@ -431,11 +568,7 @@ def test_oracle_calls_are_counted(solver):
     assert solution.oracle_calls == problem.model.calls
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [Simplicial(), Simplicial("one"), Simplicial(working_set=2)],
-    ids=["product", "one", "working set"],
-)
+@some_solvers
 def test_only_features_are_kept_of_labels(solver):
     """Points are rows: a Python model's labels, which may be large, are forgotten."""
     problem = python_problem(random_problem(4))
@@ -456,16 +589,17 @@ def test_a_start_from_the_solution_does_no_work(simplexes):
     np.testing.assert_allclose(again.w, earlier.w, atol=1e-13)
 
 
-@penalties
-def test_points_serve_another_constant_too(penalty):
+@pytest.mark.parametrize(
+    ("simplexes", "penalty"), [("product", LINEAR), ("product", SQUARED), ("one cone", SQUARED)]
+)
+def test_points_serve_another_constant_too(simplexes, penalty):
     listed = random_problem(9, n=8, labellings=20)
-    earlier = exactly(python_problem(listed), Simplicial(), slack_penalty=penalty)
+    solver = Simplicial(simplexes)
+    earlier = exactly(python_problem(listed), solver, slack_penalty=penalty)
     options = dict(slack_penalty=penalty, C=1.1 * C)
-    cold = exactly(python_problem(listed), Simplicial(), **options)
+    cold = exactly(python_problem(listed), solver, **options)
     for keep in ("dual", "primal"):
-        warm = exactly(
-            python_problem(listed), Simplicial(), warm_start=earlier, keep=keep, **options
-        )
+        warm = exactly(python_problem(listed), solver, warm_start=earlier, keep=keep, **options)
         assert_optimal(warm, listed, qp_optimum(listed, 1.1 * C, penalty))
         assert warm.passes < cold.passes
 
@@ -478,15 +612,19 @@ def test_more_examples_start_at_the_truth():
     assert_optimal(solution, whole, qp_optimum(whole, C))
 
 
+@pytest.mark.parametrize("working_set", [None, 2])
 @pytest.mark.parametrize("simplexes", ["product", "one"])
-def test_a_start_from_block_coordinate_steps(simplexes):
-    problem, listed = COMPILED["chain"]
+@pytest.mark.parametrize("which", ["chain", "sparse chain"])
+def test_a_start_from_block_coordinate_steps(which, simplexes, working_set):
+    problem, listed = COMPILED[which]
     earlier = solve(problem, BCFW(), C=C, max_passes=30, tol=0)
-    solution = exactly(problem, Simplicial(simplexes), warm_start=earlier)
+    solver = Simplicial(simplexes, working_set=working_set)
+    solution = exactly(problem, solver, warm_start=earlier)
     assert solution.history.iterate_dual[0] == pytest.approx(
         earlier.history.iterate_dual[-1], abs=1e-12
     )
-    assert_optimal(solution, listed, qp_optimum(listed, C))
+    if working_set is None:
+        assert_optimal(solution, listed, qp_optimum(listed, C))
 
 
 def test_other_penalties_and_simplexes_cannot_be_continued():
@@ -501,6 +639,25 @@ def test_other_penalties_and_simplexes_cannot_be_continued():
             exactly(python_problem(listed), **options)
 
 
+def test_other_groups_and_cones_cannot_be_continued():
+    problem = python_problem(random_problem(4))
+    for earlier, now in (
+        (Simplicial("one"), Simplicial("one", working_set=2)),
+        (Simplicial("one"), Simplicial("one cone")),
+        (Simplicial("one cone", working_set=2), Simplicial("one cone")),
+        (Simplicial("one cone"), CuttingPlane(slacks="one")),
+    ):
+        options = dict(slack_penalty=SQUARED, max_passes=3)
+        points = exactly(problem, earlier, **options)
+        with pytest.raises(ValueError, match="cannot start from the points"):
+            exactly(problem, now, warm_start=points, **options)
+
+
+def test_one_cone_is_for_squared_slacks():
+    with pytest.raises(ValueError, match=r'"one cone" is for slack_penalty="squared".*"one"'):
+        exactly(python_problem(random_problem(4)), Simplicial("one cone"))
+
+
 # --- the loop around it --------------------------------------------------------------------------
 
 KINDS = {
@@ -509,7 +666,10 @@ KINDS = {
     "cones": (Simplicial(limit=2), SQUARED),
     "one": (Simplicial("one"), LINEAR),
     "one, squared": (Simplicial("one", limit=3), SQUARED),
+    "one cone": (Simplicial("one cone", limit=4), SQUARED),
     "working set": (Simplicial(working_set=2), LINEAR),
+    "one, working set": (Simplicial("one", working_set=5), LINEAR),
+    "one cone, working set": (Simplicial("one cone", working_set=5), SQUARED),
 }
 
 
@@ -596,6 +756,32 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path):
         exactly(problem, Simplicial(), checkpoint=path, resume=True)
 
 
+@pytest.mark.parametrize("wrong", ["negative", "not of mean one", "of another group"])
+def test_masses_that_no_ray_has_are_refused(tmp_path, wrong):
+    """A lower bound rests on them, and weights do not tell."""
+    problem, _ = LONG["dense"]
+    solver, path = Simplicial("one cone", working_set=9), tmp_path / "run.npz"
+    options = dict(slack_penalty=SQUARED, max_passes=3, checkpoint=path)
+    exactly(problem, solver, **options)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    behind = arrays["points.rows"][:, problem.dim :]
+    block = arrays["points.block"][0]
+    own = np.flatnonzero(np.arange(len(LENGTHS)) % 2 == block)
+    if wrong == "negative":
+        behind[0, own[0]] -= 5.0
+        behind[0, own[1]] += 5.0
+    elif wrong == "not of mean one":
+        behind[0, own] *= 0.5
+        behind[0, own[0]] += 0.1
+    else:
+        behind[0, own[0] + 1 - 2 * block] = 0.3
+    arrays["v"] = C * arrays["points.weight"] @ arrays["points.rows"]
+    save_altered(path, arrays)
+    with pytest.raises(ValueError, match=r"run\.npz.*masses"):
+        exactly(problem, solver, resume=True, **options)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_ctrl_c_returns_a_certified_model(kind, monkeypatch):
     problem, reference = LONG["dense"]
@@ -638,10 +824,9 @@ def test_threads_and_seeds_change_no_bit(kind):
         (dict(limit=np.nan), "limit=nan"),
         (dict(prune_after=0), "prune_after=0"),
         (dict(working_set=0), "working_set=0"),
-        (dict(simplexes="one", working_set=3), "working_set is for"),
         (dict(memory=0.0), "memory=0.0"),
     ],
-    ids=["simplexes", "limit", "no number", "pruning", "working set", "both", "memory"],
+    ids=["simplexes", "limit", "no number", "pruning", "working set", "memory"],
 )
 def test_wrong_options_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):

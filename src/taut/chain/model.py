@@ -15,11 +15,11 @@ from scipy import sparse
 
 from taut import defaults
 from taut.chain.packed_encoder import Encoder as Encoder
+from taut.constraints import ImpossibleConstraint
 from taut.decode import decode
 from taut.labels import LabelCodec
 from taut.posterior import posterior_labels
 from taut.solvers.solution import Solution
-from taut.structures.constraints import ImpossibleConstraint
 from taut.structures.features import node_features
 from taut.structures.features_build import with_weights_of
 from taut.structures.pairwise import Pairwise

@@ -18,8 +18,8 @@ NUMBERS = ("primal", "dual", "passes", "seconds", "C", "lam", "scale")
 # Chains are trained with an oracle: nothing of theirs is soft. How training went in detail is not
 # what a model is kept for.
 NOT_PACKED = (
-    "w", "state", "history", "status", "solver", "soft_gap", "violation", "iterate_primal",
-    "iterate_dual",
+    "w", "state", "history", "status", "solver", "soft_gap", "violation", "squared_violation",
+    "iterate_primal", "iterate_dual",
 )  # fmt: skip
 COLUMNS = tuple(name for name in Row._fields if name not in NOT_PACKED)
 

@@ -18,6 +18,7 @@ from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled
 from taut.chain.scoring import ACCURACY, SPAN_F1, all_text, as_column, score, write_spans
 from taut.chain.specification import Specification
 from taut.choice.named import is_auto, named_solver
+from taut.constraints import ImpossibleConstraint, InvalidTruth
 from taut.decode import decode
 from taut.labels import (
     LabelCodec,
@@ -36,7 +37,6 @@ from taut.solvers.objective import SlackPenalty, named_penalty
 from taut.solvers.sampling import Order
 from taut.spelling import OptionError
 from taut.structures.chain import chain_problem
-from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
 from taut.structures.pairwise import Pairwise
 from taut.structures.partly_labelled import partly_labelled
 from taut.structures.slack_rescaled import slack_rescaled

@@ -26,7 +26,7 @@ from taut.graph_training import AugmentedLagrangian
 from taut.problem.capability import CRF, Capability
 from taut.solvers.bcfw import BCFW
 from taut.solvers.decomposition import CuttingPlane, Simplicial
-from taut.solvers.decomposition.decomposition import MOST_TOGETHER
+from taut.solvers.decomposition.hulls import MOST_TOGETHER
 from taut.solvers.directions import Direction
 from taut.solvers.lbfgs import LBFGS
 from taut.solvers.objective import SlackPenalty

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from taut.graph_training import DLPW, GDMM, IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
+from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.problem.capability import CRF, Capability
 from taut.solvers.bcfw import BCFW
 from taut.solvers.decomposition import CuttingPlane, Simplicial
@@ -131,6 +131,4 @@ register_solver("soft-bcfw", SoftBCFW())
 register_solver("augmented-lagrangian", AugmentedLagrangian())
 register_solver("soft-sdca", SoftSDCA())
 register_solver("idal", IDAL())
-register_solver("gdmm", GDMM())
-register_solver("dlpw", DLPW())
 OWN = frozenset(_registered)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut.structures.constraints import InvalidTruth
+from taut.constraints import InvalidTruth
 from taut.text.attributes import Attributes
 from taut.text.columns import Column, Columns
 from taut.text.numbering import Numbering

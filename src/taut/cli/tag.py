@@ -18,8 +18,8 @@ from taut.cli.data import Layout, check_width, layout_of, wants_columns
 from taut.cli.probabilities import check_probabilities, decoded_by
 from taut.cli.stream import Found, Piece, Ranked, check_target, pieces
 from taut.cli.text_files import listed, name_of
+from taut.constraints import ImpossibleConstraint
 from taut.files.atomic import atomic_write, check_writable
-from taut.structures.constraints import ImpossibleConstraint
 from taut.text.columns import Column
 from taut.text.reading import FormatError
 

@@ -4,7 +4,8 @@ After every few passes of the inner solver the multipliers move by what the cons
 
     nu <- nu + B mu / rho = delta,   delta <- nu + B mu / rho,
 
-a proximal-point step in delta; marginals and weights are kept. max_mu f_{rho, nu}(mu) falls to the
+a proximal-point step in delta (with a temperature IDAL's, a little longer); marginals and weights
+are kept. max_mu f_{rho, nu}(mu) falls to the
 hard optimum for every rho: small ones take few updates of hard inner problems, large ones many of
 easy ones.
 
@@ -14,6 +15,8 @@ Reference: Meshi, Srebro, Hazan (2015), section 7; Bertsekas (1982), The method 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from taut.graph_training.factor_state import View
+from taut.graph_training.multipliers import rho_over_L_d, update_multipliers
 from taut.graph_training.soft_bcfw import SoftBCFW
 
 
@@ -25,12 +28,13 @@ class AugmentedLagrangian(SoftBCFW):
     passes: int = 2
 
     closes_bracket: ClassVar[bool] = True
+    has_multipliers: ClassVar[bool] = True
     name: ClassVar[str] = "augmented Lagrangian over block-coordinate Frank-Wolfe"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_passes("passes")
 
-    @property
-    def inner_passes(self) -> int:
-        return self.passes
+    def after_pass(self, view: View, passes: int) -> None:
+        if not self.tightens(view) and passes % self.passes == 0:
+            update_multipliers(view, rho_over_L_d(view))

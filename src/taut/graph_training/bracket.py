@@ -34,6 +34,7 @@ class Bracket(NamedTuple):
     lower: float
     soft_gap: float
     violation: float  # largest entry of |B mu|
+    squared_violation: float  # |B mu|^2
     block_gaps: np.ndarray  # Frank-Wolfe gaps, weighted
 
 
@@ -130,5 +131,6 @@ def bracket(view: View, witness: Witness) -> Bracket:
     upper = 0.5 * float(state.w @ state.w) / (view.rules.C * n)
     upper += float(importance @ per_example) / n
     lower = lower_bound(view, witness)
-    violation = float(np.abs(witness.violation).max(initial=0.0))
-    return Bracket(upper, lower, float(importance @ soft) / n, violation, gaps)
+    missed = witness.violation
+    violation, square = float(np.abs(missed).max(initial=0.0)), float(missed @ missed)
+    return Bracket(upper, lower, float(importance @ soft) / n, violation, square, gaps)

@@ -1,5 +1,6 @@
 """What the solvers without inference have in common: options, and the run they move."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -24,13 +25,7 @@ from taut.graph_training.factor_state import (
     write_weights,
 )
 from taut.graph_training.lower_bound import compile_lower_bound, loss_of, new_witness
-from taut.graph_training.multipliers import (
-    penalties,
-    set_penalty,
-    take_direct_step,
-    update_multipliers,
-)
-from taut.graph_training.steps import Step, drawn_steps, example_steps
+from taut.graph_training.multipliers import move_multipliers, penalties, set_penalty
 from taut.graph_training.warm_start import take_marginals
 from taut.problem.capability import Capability
 from taut.solvers.any_run import AnyRun, check_follows
@@ -55,10 +50,11 @@ class FactorSolver(Solver):
     ``rho`` is the penalty parameter: a violation B mu costs |B mu|^2 / (2 rho), so small values
     enforce consistency. It is in the scale of a sum over examples, like C. ``temperature`` is the
     weight of the Gini entropy, 0 for the structured SVM. ``order`` is "permuted" or "cyclic"
-    (example by example, and the blocks of each), "uniform" or "gap" (any block). A cold run starts
-    with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks go far in
-    few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1 with a
-    temperature, where a run starts in the middle of all simplices. Multipliers rest meanwhile.
+    (example by example, and the blocks of each), "uniform" (IDAL's) or "gap" (any block). A cold
+    run starts with rho ``anneal`` times as large and tightens it pass by pass: loosely held blocks
+    go far in few steps; 1 keeps rho fixed. Unless told otherwise it is 100 from the truth, and 1
+    with a temperature, where a run starts in the middle of all simplices. Multipliers rest
+    meanwhile.
     """
 
     rho: float = 1.0
@@ -71,6 +67,7 @@ class FactorSolver(Solver):
     # What the tolerance is about: the bracket of the hard problem, or the soft gap.
     closes_bracket: ClassVar[bool] = False
     is_loose_at_first: ClassVar[bool] = True
+    has_multipliers: ClassVar[bool] = False  # or they are zero
     has_free_weights: ClassVar[bool] = False  # or whether w and delta follow from the marginals
     name: ClassVar[str] = ""
 
@@ -128,23 +125,26 @@ class FactorSolver(Solver):
     def check_factors(self, factors: Factors) -> None:
         """Refuse what the solver cannot do."""
 
-    def move(self, view: Any, n_steps: int) -> None:
+    @abstractmethod
+    def move(self, view: View, n_steps: int) -> None:
         """Visit ``n_steps`` blocks, or as many more as complete an example."""
-        steps = example_steps if self.by_example else drawn_steps
-        steps(view, n_steps)
+
+    def after_pass(self, view: View, passes: int) -> None:
+        """What is done between passes, of which there were so many."""
+        self.tightens(view)
+
+    def tightens(self, view: View) -> bool:
+        """Whether rho is still larger than asked for; then it is made smaller."""
+        rho = float(view.state.total[RHO])
+        if rho > self.rho:
+            set_penalty(view.state, max(TIGHTEN * rho, self.rho))
+            view.state.total[PROGRESS] = 0.0
+            return True
+        return False
 
     @property
     def by_example(self) -> bool:
         return self.order in (Order.CYCLIC, Order.PERMUTED)
-
-    @property
-    def step(self) -> Step:
-        return Step.PROJECTED
-
-    @property
-    def inner_passes(self) -> int:
-        """Passes between two updates of the multipliers; 0 leaves them at zero."""
-        return 0
 
     @property
     def first_rho(self) -> float:
@@ -183,7 +183,6 @@ class FactorRun(AnyRun):
         rules = Rules(
             C=self.C,
             temperature=float(solver.temperature),
-            step=int(solver.step),
             # Without entropy, count factors leave no more than 1 / L_d = 1 / rho.
             norm=np.inf if len(self.factors.low) else float(degree + self.graph.nodes.width),
         )
@@ -228,7 +227,7 @@ class FactorRun(AnyRun):
         """Have every kernel ready, so that compilation is not counted as training."""
         self.solver.move(self.view, 0)
         state, numbers = self.state, np.zeros(0)
-        update_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
+        move_multipliers(state.nu, state.delta, self.factors.message_at[:1], state.active, 1.0)
         ready(penalties, self.view)
         ready(measure, self.view, numbers, numbers, numbers)
         compile_lower_bound(self.view)
@@ -238,24 +237,12 @@ class FactorRun(AnyRun):
 
     def advance(self, n_steps: int) -> None:
         """Visit ``n_steps`` blocks, or as many more as complete an example."""
-        before = self.steps // self.blocks
-        self._block_steps(n_steps)
-        for passes in range(before, self.steps // self.blocks):
-            self._between_passes(passes + 1)
-
-    def _block_steps(self, n_steps: int) -> None:
-        self.solver.move(self.view, n_steps)
-
-    def _between_passes(self, passes: int) -> None:
-        state, solver = self.state, self.solver
-        rho = float(state.total[RHO])
-        if rho > solver.rho:
-            set_penalty(state, max(TIGHTEN * rho, solver.rho))
-            state.total[PROGRESS] = 0.0
-        elif solver.inner_passes and passes % solver.inner_passes == 0:
-            take_direct_step(self.view)
-        if solver.order == Order.GAP and passes % 2 == 0:
-            self._refresh_gaps()
+        before, solver = self.steps // self.blocks, self.solver
+        solver.move(self.view, n_steps)
+        for passes in range(before + 1, self.steps // self.blocks + 1):
+            solver.after_pass(self.view, passes)
+            if solver.order == Order.GAP and passes % 2 == 0:
+                self._refresh_gaps()
 
     def _refresh_gaps(self) -> None:
         gaps = np.zeros(self.blocks)
@@ -334,8 +321,9 @@ class FactorRun(AnyRun):
         # Free messages are not those that the penalty's gap is about.
         soft_gap = np.nan if self.solver.has_free_weights else found.soft_gap
         return Certificate(
-            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation
-        )
+            found.upper, found.lower, found.block_gaps / self.n, soft_gap, found.violation,
+            found.squared_violation,
+        )  # fmt: skip
 
     def first_certificate(self, worst: np.ndarray, cold: bool) -> Certificate:
         return self.certify()

@@ -36,7 +36,6 @@ class Rules(NamedTuple):
 
     C: float
     temperature: float
-    step: int
     norm: float  # |B|^2 on directions that sum to zero is at most this
 
 

@@ -31,7 +31,7 @@ UNSOLVED, NO_BETTER = 0.5, 0.7
 
 
 @compiled
-def update_multipliers(nu, delta, message_at, active, step):
+def move_multipliers(nu, delta, message_at, active, step):
     """nu += step * B mu / rho; delta keeps B mu / rho beyond nu.
 
     If there are ``active`` edges, those of others rest.
@@ -59,9 +59,15 @@ def penalties(view):
     return 0.5 * state.total[RHO] * total
 
 
-def take_direct_step(view: View) -> None:
-    """Move all multipliers, by a length that has proved itself."""
-    state, rules = view.state, view.rules
+def rho_over_L_d(view: View) -> float:
+    """L_d bounds the curvature of max_mu D_rho(mu, nu) in nu: 1 / L_d = 1 / rho + 2 gamma / s."""
+    rules = view.rules
+    return 1.0 + 2.0 * rules.temperature * float(view.state.total[RHO]) / rules.norm
+
+
+def update_multipliers(view: View, length: float) -> None:
+    """nu += length * B mu / rho, or by a shorter step that has proved itself."""
+    state = view.state
     state.count[UPDATES] += 1
     state.total[GAINED] += state.total[PROGRESS]
     state.total[PENALISED] += penalties(view)
@@ -69,10 +75,8 @@ def take_direct_step(view: View) -> None:
     updates = int(state.count[UPDATES])
     if updates & (updates - 1) == 0:  # a power of two
         _judge(state.total, updates)
-    # The full length is 1 / L_d = 1 / rho + 2 gamma / |B|^2.
-    full = 1.0 + 2.0 * rules.temperature * float(state.total[RHO]) / rules.norm
-    step = full * float(state.total[LENGTH])
-    update_multipliers(state.nu, state.delta, view.factors.message_at, state.active, step)
+    step = length * float(state.total[LENGTH])
+    move_multipliers(state.nu, state.delta, view.factors.message_at, state.active, step)
 
 
 def _judge(total: np.ndarray, updates: int) -> None:

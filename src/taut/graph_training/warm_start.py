@@ -29,7 +29,7 @@ def take_marginals(run: Any, earlier: Solution, share: float) -> None:
     if isinstance(before, FactorState):
         for name in ("node", "edge", "chosen", "nu"):
             getattr(state, name)[:] = getattr(before, name)
-        if not run.solver.inner_passes and not run.solver.has_free_weights:
+        if not run.solver.has_multipliers and not run.solver.has_free_weights:
             state.nu[:] = 0.0
     else:
         remembers = earlier.solver.keeps_alpha and not earlier.certifies

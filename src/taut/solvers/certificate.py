@@ -45,7 +45,8 @@ class Certificate(NamedTuple):
     dual: float
     block_gaps: np.ndarray = NO_GAPS
     soft_gap: float = np.nan  # of solvers with soft constraints: what their steps reduce
-    violation: float = np.nan  # by how much their constraints are missed
+    violation: float = np.nan  # by how much their constraints are missed, the largest one
+    squared_violation: float = np.nan  # and the sum of squares
 
     @property
     def gap(self) -> float:

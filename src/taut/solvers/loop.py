@@ -235,6 +235,7 @@ class Loop:
                 score=shown,
                 soft_gap=certificate.soft_gap,
                 violation=certificate.violation,
+                squared_violation=certificate.squared_violation,
                 iterate_primal=certificate.primal,
                 iterate_dual=certificate.dual,
             )

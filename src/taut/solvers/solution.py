@@ -26,6 +26,7 @@ class Row(NamedTuple):
     score: float  # on held-out data, of the average if there is one; NaN without such data
     soft_gap: float  # of solvers without inference; NaN for others
     violation: float  # largest disagreement of an edge with its nodes, likewise
+    squared_violation: float  # |B mu|^2: the sum of squares of all disagreements, likewise
     iterate_primal: float  # NaN in a loaded model
     iterate_dual: float
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from taut.arrays.lengths import checked_lengths
-from taut.structures.constraints import Tables
+from taut.constraints import Tables
 from taut.structures.features import node_features
 from taut.structures.features_build import observed_features
 from taut.structures.pairwise import Pairwise
@@ -48,7 +48,7 @@ def chain_problem(
     last, and of the steps (from, to) that may be made. ``forced`` holds labels that nodes must
     have, -1 where they are free. Both also limit prediction, ``forced`` only where it is given
     again. True labels that violate them raise
-    :class:`taut.structures.constraints.InvalidTruth`. ``known`` says which true labels count as
+    :class:`taut.constraints.InvalidTruth`. ``known`` says which true labels count as
     observed together with the node's attributes (all).
 
     ``only_seen_steps`` gives weights only to pairs of labels that follow each other in ``truth``;

@@ -14,7 +14,7 @@ A point of the marginal polytope is kept as what the objective can see of it (it
 marginals (T, K), then the feature-weighted sum of step marginals (F, K, K). The dual block of an
 example is that many numbers, never a dense weight vector.
 
-Constraints say which labellings are possible (see :mod:`taut.structures.constraints`). The oracle
+Constraints say which labellings are possible (see :mod:`taut.constraints`). The oracle
 searches among these only; the truth of every training example must be one of them, and then so is
 everything the dual is made of.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from taut._compile import Integers, Labels, Matrix, Vector, by_reference
 from taut.arrays.lengths import checked_lengths
-from taut.structures.constraints import (
+from taut.constraints import (
     ImpossibleConstraint,
     Tables,
     check_truth,

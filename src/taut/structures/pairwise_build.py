@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taut.constraints import Tables, check_truth
 from taut.memory import check_memory
-from taut.structures.constraints import Tables, check_truth
 from taut.structures.features import Features
 from taut.structures.pairwise import Pairwise
 from taut.structures.sparse_chain import SparseChain

@@ -20,7 +20,7 @@ text is built once per distinct attribute, not once per token.
 
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, compress
 from numbers import Real
@@ -159,12 +159,7 @@ class _Builder:
         for i, sequence in enumerate(sequences):
             for t, token in enumerate(sequence):
                 before = len(names)
-                try:
-                    _add_token(token, names, values)
-                except (TypeError, ValueError) as error:
-                    kind = TypeError if isinstance(error, TypeError) else ValueError
-                    place = f"{self.place}[{self.n_sequences + i}][{t}]"
-                    raise kind(f"{place}: {error}") from None
+                _add_token_at(f"{self.place}[{self.n_sequences + i}][{t}]", token, names, values)
                 counts.append(len(names) - before)
         return _Items(counts, names, values)
 
@@ -209,6 +204,27 @@ def _plain_items(sequences: list[Sequence[Any]]) -> _Items | None:
     if kinds <= DICTS:
         values = list(chain.from_iterable(map(methodcaller("values"), tokens)))
     return _Items(list(map(len, tokens)), names, values)
+
+
+def token_items(token: Any, place: str) -> Iterator[tuple[str, float]]:
+    """The attributes of one token and their values; ``place`` is for errors.
+
+    >>> list(token_items({"w": "the", "n": 3}, "X[0][0]"))
+    [('w:the', 1.0), ('n', 3.0)]
+    """
+    names: list[str] = []
+    values: list[Any] = []
+    _add_token_at(place, token, names, values)
+    for name, value in zip(names, values, strict=True):
+        yield (f"{name}:{value}", 1.0) if isinstance(value, str) else (name, value)
+
+
+def _add_token_at(place: str, token: Any, names: list[str], values: list[Any]) -> None:
+    try:
+        _add_token(token, names, values)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{place}: {error}") from None
 
 
 def _add_token(token: Any, names: list[str], values: list[Any]) -> None:

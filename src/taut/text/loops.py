@@ -10,7 +10,7 @@ from typing import Any
 
 def loops() -> Any:
     """The module with them."""
-    if "numba" in sys.modules:
+    if sys.modules.get("numba") is not None:
         from taut.text import compiled_loops as found
     else:
         from taut.text import numpy_loops as found  # type: ignore[no-redef]

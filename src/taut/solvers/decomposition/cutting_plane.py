@@ -26,6 +26,7 @@ import numpy as np
 
 from taut.solvers.checks import check_count, is_count, is_number
 from taut.solvers.decomposition.decomposition import Decomposition
+from taut.solvers.decomposition.hulls import Hulls, Planes, Product
 from taut.solvers.decomposition.points import Points
 
 
@@ -61,13 +62,13 @@ class CuttingPlane(Decomposition):
             raise ValueError(f"cache={self.cache!r}; a number of labellings per example, or 0")
 
     @property
-    def is_product(self) -> bool:
-        return self.slacks == "n"
+    def hulls(self) -> type[Hulls]:
+        return Product if self.slacks == "n" else Planes
 
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
         points.prune(self.prune_after)
 
     def describe(self) -> str:
-        name = "n-slack" if self.is_product else "one-slack"
+        name = f"{self.slacks}-slack"
         name += "" if self.epsilon is None else f", epsilon {self.epsilon:g}"
         return f"cutting planes ({name})"

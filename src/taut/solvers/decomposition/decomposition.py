@@ -15,9 +15,10 @@ from taut.solvers.certificate import Certificate
 from taut.solvers.checkpoint import MOST_COUNTED
 from taut.solvers.corners import losses_of, saved_corners
 from taut.solvers.decomposition.boxed_master import solve_boxed_master
-from taut.solvers.decomposition.iterations import product_iteration, working_set_iteration
+from taut.solvers.decomposition.hulls import Hulls, OneCone, Product
+from taut.solvers.decomposition.iterations import iteration_of_all, working_set_iteration
+from taut.solvers.decomposition.label_cache import LabelCache
 from taut.solvers.decomposition.master import solve_master
-from taut.solvers.decomposition.one_simplex import LabelCache, one_simplex_iteration
 from taut.solvers.decomposition.points import Points, Rows
 from taut.solvers.decomposition.quadratic import gap_of, new_quadratic
 from taut.solvers.decomposition.row_maker import RowMaker
@@ -26,16 +27,10 @@ from taut.solvers.oracle_run import OracleRun
 from taut.solvers.solution import Solution, describe
 from taut.solvers.solver import Solver
 
-# Gains below this part of an example's worst loss are rounding of the master problem.
-ROUNDING = 1e-12
-# A master problem is solved when it can gain no more than this part of them.
+# A master problem is solved when it can gain no more than this part of the worst losses.
 WEIGHED = 1e-10
-TINY = np.finfo(np.float64).tiny
 # Arrays of the state that follow from nothing else.
 KEPT = ("v", "gaps", "last_cut", "count")
-# Up to so many examples there is one master problem for all of them.
-MOST_TOGETHER = 500
-AT_A_TIME = 200
 
 
 class Decomposition(Solver):
@@ -53,8 +48,8 @@ class Decomposition(Solver):
 
     @property
     @abstractmethod
-    def is_product(self) -> bool:
-        """Whether every example has a simplex of its own."""
+    def hulls(self) -> type[Hulls]:
+        """Whether every example has a simplex of its own, or what they share."""
 
     @abstractmethod
     def make_room(self, points: Points, blocks: np.ndarray, *, is_cone: bool) -> None:
@@ -69,7 +64,7 @@ class DecompositionState:
     """Everything a run moves; it goes into the solution, for warm starts."""
 
     w: np.ndarray
-    v: np.ndarray  # C * sum_k weight_k row_k; w is v inside the bounds
+    v: np.ndarray  # C * sum_k weight_k row_k; w is its part of features, inside the bounds
     lower: np.ndarray
     upper: np.ndarray
     points: Points
@@ -87,13 +82,13 @@ class DecompositionRun(OracleRun):
         super().__init__(problem, solver, objective)
         self.truth = problem.new_dual()  # the dual point is kept as points and weights instead
         self.maker = RowMaker(problem, self.oracle.labels, self.oracle.label_at, self.truth)
-        self.at_a_time = self.n  # the examples that an iteration is about
-        if solver.is_product and solver.working_set is not None:
-            self.at_a_time = min(solver.working_set, self.n)
-        elif solver.is_product and self.n > MOST_TOGETHER:
-            self.at_a_time = AT_A_TIME
-        self.is_cone = solver.is_product and self.penalty is SlackPenalty.SQUARED
-        remembers = solver.cache and not solver.is_product
+        self.hulls = solver.hulls(self)
+        self.share = self.hulls.weighted(np.ones(self.n))  # of every block
+        is_product = solver.hulls is Product
+        squared = self.penalty is SlackPenalty.SQUARED
+        self.is_cone = squared if is_product else solver.hulls is OneCone
+        self.smallest = solver.epsilon or 0.0
+        remembers = solver.cache and not is_product
         self.cache = LabelCache(problem, self.lengths, solver.cache) if remembers else None
         self.worst = np.zeros(self.n)
         self.wanted = np.zeros(0, np.int64)  # blocks that the last oracle pass can improve
@@ -101,18 +96,17 @@ class DecompositionRun(OracleRun):
 
     def _cold_state(self, bounds: Bounds | None) -> DecompositionState:
         lower, upper = problem_bounds(self.problem, bounds)
-        v = np.zeros(self.problem.dim)
-        product = self.solver.is_product
+        v = np.zeros(self.problem.dim + self.hulls.extra)
         points = Points(
-            self.problem.dim,
-            self.n if product else 1,
-            is_sparse=self.maker.is_sparse and product,
-            keeps_gram=self.at_a_time == self.n,
+            len(v),
+            self.hulls.n_blocks,
+            is_sparse=self.maker.is_sparse and self.solver.hulls is Product,
+            keeps_gram=self.hulls.is_together,
         )
         if not self.is_cone:
             points.add_origins(np.arange(points.n_blocks))
         return DecompositionState(
-            w=placed(v, lower, upper),
+            w=placed(v[: self.problem.dim], lower, upper),
             v=v,
             lower=lower,
             upper=upper,
@@ -159,17 +153,22 @@ class DecompositionRun(OracleRun):
         )
 
     def _take_points(self, earlier: Solution, n_before: int) -> None:
-        before, now = earlier.state, self.state
-        if earlier.solver.is_product != self.solver.is_product:
+        before, now = earlier.state.points, self.state.points
+        if earlier.solver.hulls is not self.solver.hulls:
             raise self._cannot(earlier)
-        if not self.solver.is_product and n_before < self.n:
-            raise ValueError(
-                "warm_start: a plane is a sum over all examples, so those of fewer examples say "
-                'nothing about these; start cold, or use simplexes="product" (slacks="n")'
-            )
-        now.points.take(before.points)
+        rows = before.rows.copy()
+        if self.solver.hulls is not Product:
+            if n_before < self.n:
+                raise ValueError(
+                    "warm_start: a plane is a sum over all examples, so those of fewer examples "
+                    'say nothing about these; start cold, or use simplexes="product" (slacks="n")'
+                )
+            if before.n_blocks != now.n_blocks:
+                raise self._cannot(earlier)
+            rows[:, self.problem.dim :] *= np.sqrt(earlier.C / self.C)
+        now.take(before, rows)
         if not self.is_cone:
-            now.points.add_origins(np.arange(n_before, now.points.n_blocks))
+            now.add_origins(np.arange(n_before, now.n_blocks))
 
     def _take_dual_point(self, earlier: Solution, n_before: int) -> None:
         """Every example's marginals, as one point: it stands in for the origin."""
@@ -177,22 +176,19 @@ class DecompositionRun(OracleRun):
         loss = np.zeros(self.n)
         loss[:n_before] = self.importance[:n_before] * earlier.state.ell
         points.keep(np.zeros(len(points), bool))
-        if self.solver.is_product:
-            mu = problem.copy_dual(earlier.state.mu, problem.new_dual())
-            rows, _ = self.maker.rows(np.arange(self.n), mu)
-            points.add(rows, loss, np.arange(self.n), retained=True)
+        if points.n_blocks == 1 < self.n:
+            rows, loss = earlier.state.v[None] / earlier.C, loss.sum()[None]
         else:
-            row = earlier.state.v[None] / earlier.C
-            points.add(row, loss.sum()[None], np.zeros(1, np.int64), retained=True)
+            mu = problem.copy_dual(earlier.state.mu, problem.new_dual())
+            rows, loss = self.hulls.summed(self.maker.rows(np.arange(self.n), mu)[0], loss)
+        points.add(rows, loss, np.arange(points.n_blocks), retained=True)
 
     # --- moving -------------------------------------------------------------------------------
 
     def advance(self, n_steps: int) -> None:
         """One iteration, however many steps were asked for."""
-        if not self.solver.is_product:
-            one_simplex_iteration(self)
-        elif self.at_a_time == self.n:
-            product_iteration(self)
+        if self.hulls.is_together:
+            iteration_of_all(self)
         else:
             working_set_iteration(self)
 
@@ -207,8 +203,8 @@ class DecompositionRun(OracleRun):
         """
         state, points, C = self.state, self.state.points, self.C
         of: Any = slice(None)
-        rows, blocks, mass_cost = points.rows, points.block, self.importance / C
-        rest = np.zeros(self.problem.dim)
+        rows, blocks, mass_cost = points.rows, points.block, self.share / C
+        rest = np.zeros(len(state.v))
         if which is not None:
             of = np.flatnonzero(np.isin(points.block, which))
             rows, mass_cost = points.rows[of], mass_cost[which]
@@ -222,7 +218,8 @@ class DecompositionRun(OracleRun):
             mass_cost=mass_cost if self.is_cone else None,
         )
         if state.lower.size:
-            bounds = state.lower / C, state.upper / C
+            free = np.full(self.hulls.extra, np.inf)
+            bounds = np.append(state.lower / C, -free), np.append(state.upper / C, free)
             solve_boxed_master(rows=rows, linear=linear, rest=rest, bounds=bounds, **program)
         else:
             solve_master(linear=linear if which is None else linear - rows @ rest, **program)
@@ -236,28 +233,31 @@ class DecompositionRun(OracleRun):
         self.clip()
 
     def clip(self) -> None:
-        self.state.w[:] = placed(self.state.v, self.state.lower, self.state.upper)
+        state = self.state
+        state.w[:] = placed(state.v[: self.problem.dim], state.lower, state.upper)
 
     # --- measuring ----------------------------------------------------------------------------
 
     def certify(self) -> Certificate:
         """Exact certificate; its oracle pass finds the points of the next iteration."""
         state, points = self.state, self.state.points
-        if self.at_a_time < self.n:
+        if not self.hulls.is_together:
             self.rebuild()
         self.ask_all()
         state.gaps[:] = self.block_gaps()
-        self.wanted = self.improvable()
+        self.wanted = self.hulls.improvable()
         return Certificate(
             self.primal_value(state.w, np.maximum(self.oracle.best, 0.0)),
-            self.dual_value(state.v, state.w, points.total_loss() - self._mass_cost().sum()),
+            self.dual_value(
+                state.v[: len(state.w)], state.w, points.total_loss() - self._mass_cost().sum()
+            ),
             state.gaps / self.n,
         )
 
     def worst_losses(self, cold: bool) -> np.ndarray:
         self.worst = super().worst_losses(cold)
         if self.oracle_is_fresh:  # a run taken up again
-            self.wanted = self.improvable()
+            self.wanted = self.hulls.improvable()
         return self.worst
 
     @property
@@ -265,52 +265,38 @@ class DecompositionRun(OracleRun):
         """Nothing to add, and what is there is weighed as well as possible."""
         if not self.oracle_is_fresh or self.wanted.size:
             return False
-        points, gradient = self.state.points, self._point_values()
-        mass_cost = self.importance if self.is_cone else None
-        if self.is_cone:
-            gradient -= (self.importance * points.sums(points.weight))[points.block]
+        points = self.state.points
+        mass_cost = self.share if self.is_cone else None
         master = new_quadratic(np.zeros((0, 0)), points.loss, points.block, mass_cost)
-        gap, _ = gap_of(master, points.weight, gradient)
+        gap, _ = gap_of(master, points.weight, self.gradient())
         return gap <= WEIGHED * float(self.importance @ self.worst)
 
-    def _point_values(self) -> np.ndarray:
+    def point_values(self) -> np.ndarray:
         """loss_k - <w, row_k> of every point."""
-        points = self.state.points
-        return points.loss - points.rows @ self.state.w
+        points, nothing = self.state.points, np.zeros(self.hulls.extra)
+        return points.loss - points.rows @ np.append(self.state.w, nothing)
 
-    def _values(self) -> np.ndarray:
+    def block_values(self) -> np.ndarray:
         """The same of every block, by the weights of its points."""
-        return self.state.points.sums(self.state.points.weight * self._point_values())
+        return self.state.points.sums(self.state.points.weight * self.point_values())
+
+    def gradient(self) -> np.ndarray:
+        """What more weight of every point would gain."""
+        points, behind = self.state.points, self.state.v[self.problem.dim :]
+        gradient = points.loss - points.rows @ np.append(self.state.w, behind)
+        if self.is_cone:
+            gradient -= (self.share * points.sums(points.weight))[points.block]
+        return gradient
 
     def _mass_cost(self) -> np.ndarray:
         if not self.is_cone:
             return np.zeros(1)
-        points = self.state.points
-        return self.importance * self.penalty.conjugate(points.sums(points.weight))
-
-    def cut(self, slack: np.ndarray) -> float:
-        """How far the one plane of these slacks lies above the current ones, at w."""
-        return float(self.importance @ self.penalty.cost(slack) - self._values()[0])
+        return self.hulls.weighted(self.penalty.conjugate(self.hulls.masses()))
 
     def block_gaps(self) -> np.ndarray:
         slack = np.maximum(self.oracle.best, 0.0)
-        if not self.solver.is_product:
-            return np.array([self.cut(slack)])
-        return self.importance * self.penalty.cost(slack) + self._mass_cost() - self._values()
-
-    def improvable(self) -> np.ndarray:
-        """Blocks whose labellings of the last oracle pass beat all of their points, sorted."""
-        importance, smallest = self.importance, self.solver.epsilon or 0.0
-        if not self.solver.is_product:
-            slack = np.maximum(self.oracle.reached, 0.0)
-            least = max(self.n * smallest, ROUNDING * float(importance @ self.worst))
-            return np.flatnonzero(np.array([self.cut(slack)]) > least)
-        points = self.state.points
-        slack = points.sums(points.weight) if self.is_cone else np.full(self.n, -np.inf)
-        values = self._point_values() / importance[points.block].clip(TINY)
-        np.maximum.at(slack, points.block, values)
-        violation = np.where(importance > 0, self.oracle.reached - slack, 0.0)
-        return np.flatnonzero(violation > max(smallest, ROUNDING * self.worst.max()))
+        paid = self.hulls.weighted(self.penalty.cost(slack)) + self._mass_cost()
+        return paid - self.block_values()
 
     def final_state(self) -> DecompositionState:
         self.state.points.forget_gram()
@@ -364,12 +350,9 @@ class DecompositionRun(OracleRun):
     def check(self, arrays: dict[str, np.ndarray], certificate: Certificate) -> None:
         self.rebuild()
         check_follows(arrays["v"], self.state.v, "weights and points")
+        self.hulls.check()
         points = self.state.points
-        worst = super().worst_losses(cold=False)
-        if self.solver.is_product:
-            most = (self.importance * worst)[points.block]
-        else:  # of a plane: slope * loss - h*(slope), which is at most h(loss)
-            most = self.importance @ self.penalty.cost(worst)
+        most = self.hulls.most_loss(super().worst_losses(cold=False))[points.block]
         if np.any(points.loss > (1.0 + 1e-6) * most):  # as accurate as the slowest oracle
             raise ValueError("a point has a loss that no labelling has")
         if self.cache is not None:

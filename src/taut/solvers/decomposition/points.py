@@ -91,10 +91,9 @@ class Points:
         self.weight *= share
         self.weight[at_origin] += 1.0 - share
 
-    def take(self, other: "Points") -> None:
-        """Copies of another run's points, of which there may be fewer blocks."""
-        per_point = {name: getattr(other, name).copy() for name in PER_POINT}
-        self.restore(other.rows.copy(), **per_point)
+    def take(self, other: "Points", rows: Rows) -> None:
+        """Copies of another run's points, with these rows, of which there may be fewer blocks."""
+        self.restore(rows, **{name: getattr(other, name).copy() for name in PER_POINT})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For a checkpoint. The Gram matrix, computed anew, would round differently."""

@@ -28,15 +28,13 @@ from typing import ClassVar
 import numpy as np
 
 from taut._compile import compiled
+from taut.graph_training.count_steps import step_count
 from taut.graph_training.factor_solver import FactorSolver
 from taut.graph_training.factor_state import JOINED, STEPS, FactorState, View
-from taut.graph_training.steps import best_and_worst, visit_count, visit_edge, visit_node
-from taut.solvers.sampling import draw
-from taut.structures.graphs.blocks import (
-    take_messages_of_edge,
-)
+from taut.graph_training.idal import prox_edge, prox_node
+from taut.graph_training.multipliers import rho_over_L_d, update_multipliers
+from taut.graph_training.steps import best_and_worst, draw_blocks, reparametrise_edge
 from taut.structures.graphs.factors import Factors
-from taut.structures.graphs.kernels import score_edge
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,7 @@ class GDMM(FactorSolver):
     anneal: float | None = 1.0
 
     closes_bracket: ClassVar[bool] = True
+    has_multipliers: ClassVar[bool] = True
     name: ClassVar[str] = "greedy direction method of multipliers"
 
     def extend(self, state: FactorState, factors: Factors, n: int) -> FactorState:
@@ -65,9 +64,9 @@ class GDMM(FactorSolver):
         super().__post_init__()
         self.check_example_order()
 
-    @property
-    def inner_passes(self) -> int:
-        return 1
+    def after_pass(self, view: View, passes: int) -> None:
+        if not self.tightens(view):
+            update_multipliers(view, rho_over_L_d(view))
 
     def move(self, view: View, n_steps: int) -> None:
         greedy_steps(view, n_steps)
@@ -84,12 +83,8 @@ def enlarge_working_set(view, i):
             continue
         at, end = factors.edge_at[e], factors.edge_at[e + 1]
         first, last = factors.message_at[e], factors.message_at[e + 1]
-        u = factors.ends[e, 0]
-        n_u = factors.node_at[u + 1] - factors.node_at[u]
-        n_v = last - first - n_u
         theta = scratch.theta[: end - at]
-        score_edge(view.graph.edges, state.w, factors.number[e], n_v, scratch.c, theta)
-        take_messages_of_edge(state.delta[first:], n_u, n_v, theta)
+        reparametrise_edge(view, e, theta)
         _, _, gap = best_and_worst(theta, state.edge[at:end], view.rules.temperature)
         if gap > largest:
             chosen, largest = e, gap
@@ -109,19 +104,16 @@ def enlarge_working_set(view, i):
 @compiled
 def greedy_steps(view, n_steps):
     """Visit examples, enlarge their working sets and move these, until so many blocks were seen."""
-    graph, factors, state = view.graph, view.factors, view.state
-    sampler, count = state.sampler, state.count
+    state, count = view.state, view.state.count
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
-        enlarge_working_set(view, i)
-        for t in range(graph.pointer[i], graph.pointer[i + 1]):
-            visit_node(view, t)
-            count[STEPS] += 1
-        for e in range(factors.edge_start[i], factors.edge_start[i + 1]):
-            if state.active[e]:
-                visit_edge(view, e)
-            count[STEPS] += 1
-        for f in range(factors.count_start[i], factors.count_start[i + 1]):
-            visit_count(view, f)
-            count[STEPS] += 1
+        t, t_end, e, e_end, f, f_end = draw_blocks(view)
+        enlarge_working_set(view, view.factors.owner[t])
+        for node in range(t, t_end):
+            prox_node(view, node)
+        for edge in range(e, e_end):
+            if state.active[edge]:
+                prox_edge(view, edge)
+        for of_counts in range(f, f_end):
+            step_count(view, of_counts, False)
+        count[STEPS] += (t_end - t) + (e_end - e) + (f_end - f)

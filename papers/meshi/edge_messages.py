@@ -1,7 +1,7 @@
 """The messages of one edge that are best given all others, in closed form.
 
 ``hat`` are the reparametrised scores theta_hat of the ends, ``table`` the theta(k, l) of the edge,
-``messages`` those to u, then those to v. The formulas are in :mod:`taut.graph_training.dlpw`.
+``messages`` those to u, then those to v. The formulas are in ``dlpw``.
 
 Reference: Globerson, Jaakkola (2007), Fixing max-product: convergent message passing algorithms for
 MAP LP-relaxations.

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from taut_reference import chain_pair, random_constraints
 
+from taut.constraints import ImpossibleConstraint, InvalidTruth
 from taut.decode import decode
 from taut.inference.enumeration import enumerate_chain, possible_labellings
 from taut.solvers import BCFW, FrankWolfe, solve
 from taut.structures import Pairwise, chain_problem, multiclass_problem
-from taut.structures.constraints import ImpossibleConstraint, InvalidTruth
 from taut.structures.features import node_features
 
 

@@ -1,7 +1,6 @@
-"""One simplex for the sum over all examples: an iteration adds one point, a plane.
+"""The labellings of a few earlier oracle passes, kept for every example.
 
-Labellings found earlier are worth trying again: a plane made of the best of them may do as well as
-one of the oracle's, and costs no call of it.
+A plane made of the best of them may do as well as one of the oracle's, and costs no call of it.
 """
 
 from typing import Any
@@ -11,44 +10,6 @@ import numpy as np
 from taut._compile import Opaque, Problem, compiled, in_mode
 from taut.problem import begin_margins, label_loss, length, margin
 from taut.solvers.corners import Corners, grown, has_room, insert, new_corners
-from taut.solvers.decomposition.iterations import begin
-
-# A plane of remembered labellings must cut off this part of what the oracle's last one did.
-WORTH_CUTTING = 0.5
-MOST_CACHED_PLANES = 20
-
-
-def one_simplex_iteration(run: Any) -> None:
-    """One point for the sum over all examples; then more such points of remembered labellings."""
-    state, oracle, cache = run.state, run.oracle, run.cache
-    begin(run)
-    if run.wanted.size:
-        add_plane(run, np.maximum(oracle.best, 0.0))
-    run.solve_master()
-    if cache is None:
-        run.maker.forget(np.arange(run.n))
-        return
-    state.last_cut[0] = state.gaps[0]
-    cache.remember(oracle.labels, oracle.label_at)
-    best = np.zeros(run.n)
-    for _ in range(MOST_CACHED_PLANES):
-        cache.recall_best(state.w, run.maker.source.work, oracle.labels, oracle.label_at, best)
-        slack = np.maximum(best, 0.0)
-        if run.cut(slack) < WORTH_CUTTING * state.last_cut[0]:
-            break
-        add_plane(run, slack)
-        run.solve_master()
-
-
-def add_plane(run: Any, slack: np.ndarray) -> None:
-    """The tangent plane of sum_i s_i h(xi_i) at these slacks:
-
-    sum_i s_i (a_i H_i(y_i; w) - h*(a_i)) with a_i = h'(xi_i), below the sum for every w.
-    """
-    slope = run.penalty.slope(slack)
-    row, loss = run.maker.plane(slope)
-    loss -= float(run.importance @ run.penalty.conjugate(slope))
-    run.add_points(row[None], np.array([loss]), np.zeros(1, np.int64))
 
 
 @compiled

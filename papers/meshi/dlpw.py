@@ -48,8 +48,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from papers.meshi.edge_messages import fit_messages, fit_softly
 from taut._compile import both_modes, compiled
-from taut.graph_training.edge_messages import fit_messages, fit_softly
 from taut.graph_training.factor_solver import FactorSolver, is_real
 from taut.graph_training.factor_state import (
     SCALE,

@@ -1,0 +1,1 @@
+"""Yu & Rousu (2007), A method for large margin parameter optimization in structured prediction."""
