@@ -12,6 +12,8 @@ few      few weights: cheap oracles, and many examples; a grid whose features ar
 steps    block steps of BCFW: toward, pairwise, corrective on the block's own labellings, the same
          with sweeps over remembered labellings between passes; OCR-small and CoNLL
 
+One simplex and working sets are in ``papers/yu``, with what else that paper proposes.
+
 ``--parts`` chooses among them, ``--limit`` is the CPU budget of one run (looked at when a gap is
 checked). ``--quick``: graphs and cheap with the first C of each, without the methods known to be
 slower. Rows are printed as they are measured, and saved in ``results/decomposition.md``.
@@ -47,9 +49,7 @@ SOLVERS = {
     "corrective": BCFW("gap", "corrective", refresh=5),
 }
 MORE = {
-    "working sets of 40": Simplicial(working_set=40),
     "n-slack": CuttingPlane("n"),
-    "one simplex": Simplicial("one"),
     "Frank-Wolfe": FrankWolfe(),
     "subgradient": Subgradient(),
 }

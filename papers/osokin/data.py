@@ -5,8 +5,8 @@ horses-small    stand-in for HorseSeg-small: 164 Weizmann horses, 150 superpixel
 horses-large    stand-in for HorseSeg-medium and -large: 327 Weizmann horses at three resolutions
 poses           stand-in for LSP-small: 100 stick figures with joints of Leeds Sports Poses
 
-Lambda: the middle one of each has the lowest test error on a grid of factors of ten; the others
-are ten times smaller and larger. Losses are divided by the size of an example, so that gaps of all
+Lambda: of powers of ten the middle one has about the lowest test error; the others are ten times
+smaller and larger. Losses are divided by the size of an example, so that gaps of all
 data sets are parts of an objective of about 1 at w = 0.
 """
 
@@ -104,11 +104,11 @@ DATA = {
         Data("OCR-large", lambda home: ocr(True, home), (1e-4, 1e-3, 1e-2), 1.2, 1.4,
              task="characters"),
         Data("CoNLL", conll, (1e-3, 1e-2, 1e-1), 1.5, 2.0, task="chunks"),
-        Data("horses-small", lambda home: horses(False, home), (1e-5, 1e-4, 1e-3), 0.7, 1.2,
+        Data("horses-small", lambda home: horses(False, home), (0.1, 1.0, 10.0), 0.7, 1.2,
              oracle="graph cut", task="segmentation"),
-        Data("horses-large", lambda home: horses(True, home), (1e-5, 1e-4, 1e-3), 1.0, 1.8,
+        Data("horses-large", lambda home: horses(True, home), (0.1, 1.0, 10.0), 0.6, 1.8,
              oracle="graph cut", task="segmentation"),
-        Data("poses", poses, (1e-3, 1e-2, 1e-1), 1.0, 2.0, oracle="max-sum on a tree",
+        Data("poses", poses, (1e-2, 1e-1, 1.0), 0.8, 2.0, oracle="max-sum on a tree",
              task="poses"),
     )
 }  # fmt: skip

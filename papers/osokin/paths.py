@@ -28,7 +28,7 @@ GRID = 2.0 ** np.arange(15, -16, -1)
 SOLVERS = ("gap-BCFW", "gap-BCPFW, cache")
 KINDS = ("eps-path", "heuristic path", "grid, warm", "grid, cold")
 METHODS = {"eps-path": "constant", "heuristic path": "heuristic"}
-LIMITS = {"OCR-small": 10.0, "horses-small": 10.0, "OCR-large": 12.0, "horses-large": 12.0}
+LIMITS = {"OCR-small": 10.0, "horses-small": 16.0, "OCR-large": 12.0, "horses-large": 4.0}
 KAPPAS = (0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -119,13 +119,12 @@ def _prepare(axis: Any, label: str, title: str) -> None:
 
 
 def draw(name: str, solvers: Sequence[str], found: Found, folder: Path, about: str) -> None:
-    """Of each data set a column for each solver: seconds above, passes below."""
+    """Of each data set a row for each solver: seconds and passes."""
     groups = by_key([one for one in found if one[0]["solver"] in solvers], "data")
     for data, group in groups.items():
-        figure, axes = panels(2, len(solvers))
-        for column, (solver, lines) in enumerate(by_key(group, "solver").items()):
-            for row, (y, label) in enumerate(COSTS):
-                axis = axes[row, column]
+        figure, axes = panels(len(solvers), 2)
+        for row, (solver, lines) in enumerate(by_key(group, "solver").items()):
+            for axis, (y, label) in zip(axes[row], COSTS, strict=True):
                 for position, (key, line) in enumerate(lines):
                     _draw_line(axis, line, y, label=key["path"], **style(key["path"], position))
                 _prepare(axis, label, f"{data}, {solver}")

@@ -116,12 +116,16 @@ def draw_summary(found: Found, _: Settings, folder: Path, about: str) -> None:
 
 
 def draw_methods(name: str, found: Found, _: Settings, folder: Path, about: str) -> None:
-    """One row of panels for each data set."""
+    """One row of panels for each data set. Steps raise the dual; what the gap does is another
+    matter."""
     groups = by_key(found, "data")
-    figure, axes = panels(len(groups), 2)
+    figure, axes = panels(len(groups), 3)
     for row, (data, group) in enumerate(groups.items()):
-        lam = group[0][0]["lam"]
-        draw_pair(axes[row], by(group, "method"), f"{data}, lambda = {lam:g}")
+        runs, title = by(group, "method"), f"{data}, lambda = {group[0][0]['lam']:g}"
+        draw_pair(axes[row], runs, title)
+        draw_runs(axes[row, 2], runs, "calls", "dual")
+        axes[row, 2].set(xscale="log", xlabel=AXES[0][1], ylabel="dual objective")
+        axes[row, 2].set_title(title, fontsize=9)
     finish(figure, folder / f"{name}.png", about)
     write_medians(folder / f"{name}.csv", found)
     write_summary(folder / f"{name}-summary.csv", found)
@@ -158,13 +162,14 @@ def write_summary(path: Path, found: Found) -> None:
     there."""
     rows: list[list[Any]] = []
     for (data, lam, method), curves in by(found, "data", "lam", "method").items():
-        row: list[Any] = [data, lam, method, float(np.median([c["gap"][-1] for c in curves]))]
+        ends = [float(np.median([c[name][-1] for c in curves])) for name in ("gap", "dual")]
+        row: list[Any] = [data, lam, method, *ends]
         for level, (x, _) in product(LEVELS, AXES):
             cost = [first_at(c, x, "gap", level) for c in curves]
             middle = float(np.median([np.inf if value is None else value for value in cost]))
             row.append(middle if np.isfinite(middle) else "")
         rows.append(row)
-    header = ["data", "lambda", "method", "gap at the end"]
+    header = ["data", "lambda", "method", "gap at the end", "dual at the end"]
     header += [f"{x} to {level:g}" for level, (x, _) in product(LEVELS, AXES)]
     write_csv(path, header, rows)
 

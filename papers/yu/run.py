@@ -78,7 +78,7 @@ def finite_works(settings: Settings) -> list[Work]:
             key = {"curve": "grids", "simplexes": simplexes, "limit": limit}
             works.append(Work(key, 4.0, partial(finite_curve, settings, simplexes, limit)))
     for dim in (1, 2, 3):
-        count = 4 if settings.quick else 100
+        count = 2 if settings.quick else 100
         works.append(Work({"random problems": dim}, 10.0, partial(unfinished, dim, count)))
     return works
 

@@ -27,10 +27,12 @@ from taut.problem import (
     label_loss,
     label_value,
     length,
+    nearly_argmax,
     project,
     scores,
     thinned,
     true_label,
+    value_alone,
     weight,
 )
 from taut.solvers import BCFW, Status
@@ -134,6 +136,50 @@ def test_a_thinned_labelling_promises_nearly_as_much(case, seed, temperature, au
     p /= p.sum()
     np.testing.assert_allclose(image, p @ corners, rtol=0, atol=1e-11)
     assert of_entropy == pytest.approx(entropy(p), rel=0, abs=1e-10)
+
+
+@laws
+def test_what_is_nearly_the_best_promises_what_it_says(case, seed, temperature, augmented):
+    """It is a distribution over labellings of some labels, with its own entropy."""
+    example = Example(case, seed, temperature, augmented)
+    problem, i, w, work = example.problem, example.i, example.w, example.work
+    value, y = example.asked()
+    y[:] = 0
+    for unknown in (0.0, np.inf):
+        assert nearly_argmax(problem, w, i, work, y, -np.inf, unknown) == -np.inf
+    found = nearly_argmax(problem, w, i, work, y, -np.inf, np.random.default_rng(seed).random())
+    if found == -np.inf:
+        return
+    assert problem.dual_grows
+    assert found <= value + 1e-11
+    assert found == pytest.approx(label_value(problem, w, i, work, y), rel=0, abs=1e-11)
+    assert nearly_argmax(problem, w, i, work, y, found + 1.0, 0.5) <= value + 1e-11
+    assert nearly_argmax(problem, w, i, work, y, value + 1e-9, 0.5) == -np.inf
+    nearly_argmax(problem, w, i, work, y, -np.inf, 1e-9)
+    image, of_entropy = example.seen(y)
+    p, corners = example.reference.distribution(i, w), example.corners
+    nodes = corners.shape[1] - problem.base.steps.n_pairs
+    p = p * (corners[:, :nodes] @ (image[:nodes] == 0.0) == 0.0)
+    p /= p.sum()
+    np.testing.assert_allclose(image, p @ corners, rtol=0, atol=1e-11)
+    assert of_entropy == pytest.approx(entropy(p), rel=0, abs=1e-10)
+
+
+def test_sparse_steps_know_what_is_nearly_the_best():
+    example = Example("sparse steps", 0, 1.0, False)
+    value, y = example.asked()
+    found = nearly_argmax(example.problem, example.w, example.i, example.work, y, -np.inf, 1e-9)
+    assert found == pytest.approx(value, rel=0, abs=1e-8)
+
+
+@laws
+def test_the_value_alone_is_the_oracles(case, seed, temperature, augmented):
+    example = Example(case, seed, temperature, augmented)
+    value, _ = example.asked()
+    alone = value_alone(example.problem, example.w, example.i, example.work)
+    assert np.isnan(alone) == (case != "sparse steps")
+    if not np.isnan(alone):
+        assert alone == value
 
 
 def test_labels_likely_one_by_one_but_not_together_are_not_chosen():

@@ -31,6 +31,8 @@ from taut.problem import (
     image_value,
     label_loss,
     label_value,
+    likely,
+    log_sum,
     margin,
     narrowed,
     project,
@@ -302,6 +304,48 @@ def test_a_narrowed_distribution_is_the_same_under_a_condition(case, seed):
         np.testing.assert_allclose(
             image, (p * stays / p[stays].sum()) @ crf.corners(i), rtol=0, atol=1e-11
         )
+
+
+@laws
+def test_a_likely_distribution_is_the_same_under_a_condition(case, seed):
+    problem, reference = CASES[case](seed)
+    rng = np.random.default_rng(seed)
+    w = rng.choice([1.0, 4.0]) * random_weights(problem, rng)
+    sharpness, loss = rng.choice([0.5, 1.0, 2.0]), rng.choice([1e-9, 0.1, 1.0, 1e5])
+    crf, work, sums = CRFReference(reference, 1 / sharpness), problem.new_work(), problem.new_sums()
+    for i in range(problem.n):
+        image = np.full(image_size(problem, i), np.nan)
+        scores(problem, w, i, work)
+        value = likely(problem, i, work, sums, sharpness, loss, int(rng.integers(1, 5)), image)
+        if value == -np.inf:
+            assert problem.closed.size
+            continue
+        nodes = image[: len(reference.Y[i]) * reference.K].reshape(-1, reference.K)
+        p, all_y = crf.distribution(i, w), np.array(reference.labellings(i))
+        stays = np.all(nodes[np.arange(len(nodes)), all_y] > 0.0, axis=1)
+        left = np.log(p[stays].sum()) / sharpness
+        assert value == pytest.approx(crf.value(i, w) + left, rel=1e-9, abs=1e-11)
+        np.testing.assert_allclose(
+            image, (p * stays / p[stays].sum()) @ crf.corners(i), rtol=0, atol=1e-11
+        )
+
+
+@laws
+def test_the_sum_alone_is_that_of_the_sum_oracle(case, seed):
+    problem, reference = CASES[case](seed)
+    rng = np.random.default_rng(seed)
+    w = rng.choice([1.0, 400.0]) * random_weights(problem, rng)
+    crf, work, sums = CRFReference(reference), problem.new_work(), problem.new_sums()
+    for i in range(problem.n):
+        scores(problem, w, i, work)
+        value = log_sum(problem, i, work, sums, 1.0)
+        image = np.zeros(image_size(problem, i))
+        if np.isnan(value):
+            expected(problem, w, i, work, sums, 1.0, image)
+            assert problem.closed.size or np.isnan(sums.log_z[0])  # by logarithms
+        else:
+            assert value == expected(problem, w, i, work, sums, 1.0, image)
+            assert value == pytest.approx(crf.value(i, w), rel=1e-11, abs=1e-12)
 
 
 @cases

@@ -18,6 +18,11 @@ import numpy as np
 from taut._compile import Cube, Matrix, Vector, by_reference, compiled
 from taut.inference.exponentials import exponentials
 from taut.inference.forward_backward import WIDEST, ChainSums, new_chain_sums, scale_row
+from taut.inference.likely_labels import (
+    LikelyLabels,
+    exponentials_of_steps,
+    new_likely_labels,
+)
 from taut.inference.pairs import pair_of
 
 # A difference of sums is taken if the result is this part of the larger: three digits are lost.
@@ -33,6 +38,7 @@ class SparseSums(NamedTuple):
     log_z: Vector  # (1,) of the last chain; not a number if by full tables
     pair: Cube  # (steps or 1, K, K) the scores of all steps, zero but for pairs
     dense: ChainSums  # forward, backward and arrive; and all of it where tables are full
+    likely: LikelyLabels
 
 
 def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) -> SparseSums:
@@ -42,6 +48,7 @@ def new_sparse_sums(longest: int, n_tables: int, n_states: int, n_pairs: int) ->
         np.zeros(1),
         np.zeros((n_tables, n_states, n_states)),
         new_chain_sums(longest, n_tables, n_states),
+        new_likely_labels(longest, n_states),
     )
 
 
@@ -143,19 +150,12 @@ def _product(f, b, node):
 
 
 @compiled
-def sparse_marginals(theta, step, pairs, length, sharpness, sums, node):
-    """Write the marginals into ``node`` (length, K); returns log Z. For what ``are_close``."""
-    table, dense = sums.table, sums.dense
-    forward, backward, arrive = dense.forward, dense.backward, dense.arrive
+def sparse_log_z(theta, step, pairs, length, sharpness, sums):
+    """log Z, and what is summed from the left. For what ``are_close``."""
+    table, forward, arrive = sums.table, sums.dense.forward, sums.dense.arrive
     shared = step.shape[0] == 1
     for e in range(min(step.shape[0], length - 1)):
-        row, out = step[e], table[e]
-        high = 0.0
-        for s in range(row.size):
-            high = max(high, row[s])
-        exponentials(row, sharpness, high, out)
-        if high > 0.0:
-            scale_row(out, np.exp(sharpness * high))
+        exponentials_of_steps(step[e], sharpness, table[e])
     tops = log_z = 0.0
     for t in range(length):
         top = theta[t, 0]
@@ -176,6 +176,18 @@ def sparse_marginals(theta, step, pairs, length, sharpness, sums, node):
         scale_row(reach, 1.0 / total)
         scale_row(arrive[t], 1.0 / total)
         log_z += np.log(total)
+    return sharpness * tops + log_z
+
+
+@compiled
+def sparse_marginals(theta, step, pairs, length, sharpness, sums, node):
+    """Write the marginals into ``node`` (length, K); returns log Z. For what ``are_close``."""
+    table, dense = sums.table, sums.dense
+    forward, backward, arrive = dense.forward, dense.backward, dense.arrive
+    shared = step.shape[0] == 1
+    log_z = sparse_log_z(theta, step, pairs, length, sharpness, sums)
+    if log_z == -np.inf:
+        return log_z
     backward[length - 1, :] = 1.0
     for t in range(length - 1, -1, -1):
         total = _product(forward[t], backward[t], node[t])
@@ -185,7 +197,7 @@ def sparse_marginals(theta, step, pairs, length, sharpness, sums, node):
         if t > 0:
             _product(arrive[t], backward[t], arrive[t])
             _back(table[0 if shared else t - 1], arrive[t], pairs, backward[t - 1])
-    return sharpness * tops + log_z
+    return log_z
 
 
 @compiled

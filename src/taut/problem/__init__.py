@@ -12,7 +12,9 @@
     remember, begin_margins, margin, shift, finish_shifts
                          one labelling against the truth, without scoring all others
     expected             the sum oracle, where there is one: the image of the marginals, log Z
-    thinned, narrowed    nearly the oracle's answer, in less memory
+    nearly_argmax, likely     nearly the oracle's answer, in less time and memory
+    value_alone, log_sum      the oracle's value without its answer
+    thinned, narrowed    the same, from the oracle's answer
     image_size, true_image, add_marginals, image_value, image_loss
                          what can be seen of a distribution over labellings, as mu_i is kept; see
                          :mod:`taut.structures.smoothed`
@@ -34,6 +36,8 @@ add_loss = generic(AnyProblem.add_loss, group="scores")
 
 argmax = generic(AnyProblem.argmax, group="argmax")
 attained = generic(AnyProblem.attained, group="argmax")
+value_alone = generic(AnyProblem.value_alone, group="argmax")
+nearly_argmax = generic(AnyProblem.nearly_argmax, group="argmax")
 thinned = generic(AnyProblem.thinned, group="argmax")
 
 weight = generic(AnyProblem.weight, group="learn")
@@ -58,6 +62,8 @@ remember = generic(AnyProblem.remember, group="margins")
 rescaled_argmax = generic(AnyProblem.rescaled_argmax, group="rescaled")
 
 expected = generic(AnyProblem.expected, group="sums")
+log_sum = generic(AnyProblem.log_sum, group="sums")
+likely = generic(AnyProblem.likely, group="sums")
 narrowed = generic(AnyProblem.narrowed, group="sums")
 image_size = generic(AnyProblem.image_size, group="sums")
 true_image = generic(AnyProblem.true_image, group="sums")

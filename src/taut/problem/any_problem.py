@@ -98,6 +98,20 @@ class AnyProblem(Protocol):
         Where constraints leave no labelling at all, which is an error, the value is minus infinity.
         """
 
+    def value_alone(problem: Problem, w: Vector, i: int, work: Opaque) -> float:
+        """What ``argmax`` returns, where it is known in less time without the labelling; else not
+        a number."""
+        return np.nan
+
+    def nearly_argmax(
+        problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, least: float, gap: float
+    ) -> float:
+        """Write a labelling that promises nearly as much as the one of ``argmax``, and takes less
+        time and memory; returns its value minus the truth's. ``gap`` is what the best one promised
+        when it was last known, infinite where nothing but the best will do. Minus infinity where
+        none is found with more than ``least``."""
+        return -np.inf
+
     def thinned(problem: Problem, w: Vector, i: int, work: Opaque, y: Labels, gain: float) -> float:
         """Put in place of the labelling that ``argmax`` has just written one that promises nearly
         as much, if it takes less memory; ``gain`` is what the first promises. Returns what the new
@@ -360,6 +374,29 @@ class AnyProblem(Protocol):
         Returns log Z / sharpness minus the truth's score; minus infinity if no labelling is
         possible. ``sums`` is what ``problem.new_sums()`` made for this thread.
         """
+
+    def log_sum(problem: Problem, i: int, work: Opaque, sums: Opaque, sharpness: float) -> float:
+        """What ``expected`` returns, where it is known in less time without the image; else not a
+        number."""
+        return np.nan
+
+    def likely(
+        problem: Problem,
+        i: int,
+        work: Opaque,
+        sums: Opaque,
+        sharpness: float,
+        loss: float,
+        most: int,
+        image: Vector,
+    ) -> float:
+        """Write the image of the distribution of ``expected``, but limited to at most so many
+        labels of each position, which have most of its probability; found without looking at all.
+
+        Returns what ``expected`` does, of labellings by these alone; if there is room for them,
+        hardly less than ``loss / sharpness`` below. Minus infinity where this cannot be done.
+        """
+        return -np.inf
 
     def narrowed(
         problem: Problem,

@@ -26,7 +26,16 @@ from taut._compile import (
     compiled,
     in_mode,
 )
-from taut.problem import add_loss, argmax, attained, block_value, forget, length, scores
+from taut.problem import (
+    add_loss,
+    argmax,
+    attained,
+    block_value,
+    forget,
+    length,
+    scores,
+    value_alone,
+)
 
 
 class Point(NamedTuple):
@@ -72,6 +81,11 @@ def ask_oracle(problem: Problem, w, mu, work: Opaque, y, which, answers):
         scores(problem, w, i, work)
         add_loss(problem, i, work)
         answers.mean[i] = block_value(problem, w, i, work, mu)
+        if answers.labels.size == 0:
+            value = value_alone(problem, w, i, work)
+            if not np.isnan(value):
+                answers.best[i] = answers.reached[i] = value
+                continue
         bound = argmax(problem, w, i, work, y)
         answers.best[i] = bound
         answers.reached[i] = attained(problem, w, i, work, y, bound)

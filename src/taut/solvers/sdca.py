@@ -11,6 +11,10 @@ a mixture is bounded below by the mixture of the entropies: the dual is then qua
 step, and its maximum is known without a search. Sampling by gaps (Osokin et al. 2016) is as useful
 here as it is for the SVM.
 
+Any distribution whose value exceeds that of mu_i will do in the place of q. Where labels are many a
+problem may name one over few labels that promises nearly as much (``nearly_argmax``): it is found
+in a fraction of the time, and the dual block keeps less of it. Certificates ask the oracle itself.
+
 References: Shalev-Shwartz, Zhang (2013), Stochastic dual coordinate ascent methods for regularized
 loss minimization; Le Priol, Piché, Lacoste-Julien (2018), Adaptive stochastic dual coordinate
 ascent for conditional random fields.
@@ -18,6 +22,8 @@ ascent for conditional random fields.
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from taut._compile import Problem, both_modes, compiled, in_mode
 from taut.arrays.accumulator import squared_norm
@@ -30,6 +36,7 @@ from taut.problem import (
     block_value,
     dual_has_room,
     label_loss,
+    nearly_argmax,
     project,
     scores,
     thinned,
@@ -39,9 +46,11 @@ from taut.problem.capability import CRF, Capability
 from taut.solvers.block_solver import BlockRun, BlockSolver
 from taut.solvers.block_state import AVERAGED, ORACLE_CALLS, STEPS, line_search, move
 from taut.solvers.objective import Objective
-from taut.solvers.sampling import Order, draw, set_gap
+from taut.solvers.sampling import Order, draw, set_gap, stored_gap
 
 # Compiled code compares with plain numbers.
+# A step toward some labels is taken if it promises more than this part of the gap that was known.
+WORTH_A_STEP = 0.1
 PERMUTED, GAP = int(Order.PERMUTED), int(Order.GAP)
 
 
@@ -109,9 +118,18 @@ def sdca_step(problem, state, C, n, i):
     scores(problem, w, i, work)
     add_loss(problem, i, work)
     gain = -block_value(problem, w, i, work, state.mu)
-    gain += argmax(problem, w, i, work, y)
-    set_gap(state.sampler.tree, i, weight(problem, i) * gain / n)
-    gain = thinned(problem, w, i, work, y, gain)
+    share = weight(problem, i) / n
+    gap = stored_gap(state.sampler.tree, i) / share if share > 0.0 else 0.0
+    # The gaps of the first pass are those of no weights, which no step makes up for.
+    least = WORTH_A_STEP * gap if state.count[STEPS] > n else 0.0
+    near = nearly_argmax(problem, w, i, work, y, least - gain, gap)
+    if near > -np.inf:
+        gain += near
+        set_gap(state.sampler.tree, i, share * gain)
+    else:
+        gain += argmax(problem, w, i, work, y)
+        set_gap(state.sampler.tree, i, weight(problem, i) * gain / n)
+        gain = thinned(problem, w, i, work, y, gain)
     if gain <= 0.0:
         return
     begin_change(problem, i, state.mu, -1.0, work)

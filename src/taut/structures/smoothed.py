@@ -41,6 +41,8 @@ from taut.problem import (
     image_loss,
     image_size,
     image_value,
+    likely,
+    log_sum,
     narrowed,
     project,
     scores,
@@ -53,6 +55,10 @@ from taut.structures.longer_dual import copied, roomier, saved
 
 # A step may forgo this share of its gain if a distribution over fewer labels will do.
 WORTH_THINNING = 0.7
+# So many labels at a position are tried first; if they do not even promise this part of the gap
+# that was known, then so many, which may lose less.
+FEW, MORE = 8, 16
+ENOUGH, LESS = 0.1, 0.1
 
 
 @by_reference
@@ -95,6 +101,26 @@ class Smoothed(SmoothedFields):
 
     def argmax(problem, w, i, work, y):
         return write_expected(problem, w, i, work, y)
+
+    def value_alone(problem, w, i, work):
+        return log_sum(problem.base, i, work.base, work.sums, 1.0 / problem.temperature)
+
+    def nearly_argmax(problem, w, i, work, y, least, gap):
+        if not 0.0 < gap < np.inf:  # nothing is known, or the whole answer is wanted
+            return -np.inf
+        size = image_size(problem.base, i)
+        image = y[: 2 * (size + 1)].view(np.float64)
+        base, sharpness = work.base, 1.0 / problem.temperature
+        loss = WORTH_THINNING * gap * sharpness
+        value = likely(problem.base, i, base, work.sums, sharpness, loss, FEW, image[:size])
+        if not value > least + ENOUGH * gap:
+            loss *= LESS
+            value = likely(problem.base, i, base, work.sums, sharpness, loss, MORE, image[:size])
+        if not value > least:
+            return -np.inf
+        mean = image_value(problem.base, w, i, base, image)
+        image[size] = max((value - mean) * sharpness, 0.0)
+        return value
 
     def thinned(problem, w, i, work, y, gain):
         if gain <= 0.0:

@@ -56,7 +56,12 @@ from taut.structures.sparse_chain_kernels import (
     write_dense_steps,
 )
 from taut.structures.sparse_chain_memory import SparseWork, new_sparse_work, truths_of
-from taut.structures.sparse_chain_sums import narrow, write_sparse_expectation
+from taut.structures.sparse_chain_sums import (
+    log_z_alone,
+    narrow,
+    write_likely,
+    write_sparse_expectation,
+)
 from taut.structures.sparse_dual import append, drop_zeros, keys_at, reserve, size_of, values_at
 
 
@@ -100,6 +105,18 @@ class SparseChain(Pairwise):
 
     def narrowed(problem, i, work, sums, sharpness, loss, image):
         return narrow(problem, i, work, sums, sharpness, loss, image)
+
+    def log_sum(problem, i, work, sums, sharpness):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        log_z = log_z_alone(problem, i, work, sums, sharpness)
+        return log_z / sharpness - score_of(problem, work, problem.truth[first:], length)
+
+    def likely(problem, i, work, sums, sharpness, loss, most, image):
+        first = problem.pointer[i]
+        length = problem.pointer[i + 1] - first
+        log_z = write_likely(problem, i, work, sums, sharpness, loss, most, image)
+        return log_z / sharpness - score_of(problem, work, problem.truth[first:], length)
 
     def label_value(problem, w, i, work, y):
         first = problem.pointer[i]

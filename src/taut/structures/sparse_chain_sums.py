@@ -4,11 +4,13 @@ import numpy as np
 
 from taut._compile import both_modes
 from taut.inference.forward_backward import WIDEST, scaled, scaled_step, spread
+from taut.inference.likely_labels import add_likely, choose_likely
 from taut.inference.log_forward_backward import logarithmic, logarithmic_step
 from taut.inference.sparse_forward_backward import (
     add_pair_marginals,
     are_close,
     keep_most,
+    sparse_log_z,
     sparse_marginals,
 )
 from taut.structures.pairwise_kernels import close_scores
@@ -43,6 +45,17 @@ def write_sparse_expectation(problem, i, work, sums, sharpness, image):
 
 
 @both_modes
+def log_z_alone(problem, i, work, sums, sharpness):
+    """log Z without the marginals; not a number where that is no less work."""
+    length = problem.pointer[i + 1] - problem.pointer[i]
+    if problem.closed.size > 0 or problem.forced.size > 0:
+        return np.nan
+    if not are_close(work.theta, work.step, length, sharpness):
+        return np.nan
+    return sparse_log_z(work.theta, work.step, problem.steps.pairs, length, sharpness, sums)
+
+
+@both_modes
 def narrow(problem, i, work, sums, sharpness, loss, image):
     """Limit the distribution of this image to the labels that have most of it, at each position
     at least exp(-loss / length); returns the logarithm of what is left, 0 if nothing was done.
@@ -66,6 +79,33 @@ def narrow(problem, i, work, sums, sharpness, loss, image):
     log_z = sparse_marginals(theta, work.step, problem.steps.pairs, length, sharpness, sums, node)
     add_pair_marginals(length, problem.steps.pairs, sums, pairs)
     return min(log_z - before, 0.0)
+
+
+@both_modes
+def write_likely(problem, i, work, sums, sharpness, loss, most, image):
+    """Write the image of the distribution under the condition that only likely labels occur, with
+    at least exp(-loss / length) of the probability at each position, as far as what comes before
+    it tells. Returns log Z, or minus infinity where this cannot be done."""
+    if problem.closed.size > 0 or problem.forced.size > 0:
+        return -np.inf
+    length = problem.pointer[i + 1] - problem.pointer[i]
+    nodes = length * problem.n_states
+    enough = np.exp(-loss / length)
+    log_z = choose_likely(
+        work.theta,
+        work.step,
+        problem.steps.pairs,
+        length,
+        sharpness,
+        enough,
+        most,
+        sums,
+    )
+    if log_z > -np.inf:
+        image[: nodes + pairs_of_image(problem, length)] = 0.0
+        node = image[:nodes].reshape((length, problem.n_states))
+        add_likely(length, most, sums, node, image[nodes:])
+    return log_z
 
 
 @both_modes
