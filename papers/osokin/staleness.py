@@ -4,9 +4,9 @@ a  the gap against effective passes, gaps computed anew every 1, 5, 10, 100 pass
 b  the exact gap over the sum of the stored ones
 c  chi(gaps)^3 / chi(C_f): how many times better theorem 2's constant is than uniform sampling's
 
-The paper says that sampling by gaps does not converge if they are never computed anew. This is looked
-for on larger sets and at smaller lambda, too: ``draw_hunt``. On horses the objective of single
-iterates jumps, so that what is drawn there is the distance of the best one from the dual value.
+The paper says that sampling by gaps does not converge if they are never computed anew. This is
+looked for on larger sets and at smaller lambda, too: ``draw_hunt``. On horses the objective of
+single iterates jumps, so what is drawn there is the distance of the best one from the dual value.
 """
 
 from pathlib import Path

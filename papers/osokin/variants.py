@@ -122,7 +122,7 @@ def draw_methods(name: str, found: Found, _: Settings, folder: Path, about: str)
     figure, axes = panels(len(groups), 3)
     for row, (data, group) in enumerate(groups.items()):
         runs, title = by(group, "method"), f"{data}, lambda = {group[0][0]['lam']:g}"
-        draw_pair(axes[row], runs, title)
+        draw_pair(axes[row, :2], runs, title)
         draw_runs(axes[row, 2], runs, "calls", "dual")
         axes[row, 2].set(xscale="log", xlabel=AXES[0][1], ylabel="dual objective")
         axes[row, 2].set_title(title, fontsize=9)
