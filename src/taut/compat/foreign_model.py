@@ -7,7 +7,7 @@ import numpy as np
 from taut.chain.given_weights import NodeWeights, OfLabels, StepWeights, model_of_numbers
 from taut.chain.model import ChainModel
 from taut.chain.specification import Specification
-from taut.compat.crfsuite_file import CRFsuiteModel, parse_crfsuite
+from taut.compat.crfsuite_file import CRFsuiteModel, is_crfsuite, parse_crfsuite
 from taut.files.model_file import ModelFileError
 
 MOST_LABELS = 10_000  # that a model file of taut's holds
@@ -40,9 +40,13 @@ def chain_of_crfsuite(model: CRFsuiteModel, name: str) -> ChainModel:
     )
 
 
-def read_foreign(path: str | os.PathLike[str]) -> ChainModel:
-    """The model in a file of another program."""
+def read_foreign(path: str | os.PathLike[str]) -> tuple[ChainModel, str]:
+    """The model in a file of another program, and which program that is."""
     with open(path, "rb") as file:
         data = file.read()
     name = os.fspath(path)
-    return chain_of_crfsuite(parse_crfsuite(data, name), name)
+    if is_crfsuite(data):
+        return chain_of_crfsuite(parse_crfsuite(data, name), name), "CRFsuite"
+    raise ModelFileError(
+        f"{name}: it begins with {data[:8]!r}, which no model of CRFsuite does; give such a file"
+    )

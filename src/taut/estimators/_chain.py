@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from taut.chain.encoding import forced_numbers, is_empty, read_like, sequences_of
+from taut.chain.encoding import forced_numbers, read_like, sequences_of, without_empty
 from taut.chain.file import load_chain, save_chain
 from taut.chain.given_weights import model_of_names
 from taut.chain.kept_options import options_to_load, options_to_save
 from taut.chain.model import ChainModel, Stacked
 from taut.chain.specification import Specification
+from taut.chain.stacking import is_empty
 from taut.chain.training import Data, Training, new_training
 from taut.estimators._base import WEIGHTS_ONLY, StructuredEstimator
 from taut.estimators._named_weights import NamedWeights
@@ -200,11 +201,12 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         Positions whose label is missing, where that is possible, do not count.
         """
         check_is_fitted(self)
-        stacked = self._stacked(X)
+        stacked = read_like(X, self._model.encoder, self.n_features_in_, may_be_empty=True)
         check_labels(y, stacked.lengths)
+        weights = checked_weights(sample_weight, len(stacked.lengths))
+        stacked, y, weights = without_empty(stacked, y, weights)
         numbers = self._model.decode(stacked, n_threads=self._n_threads())
         known, right = self._known(y), numbers == self._model.labels.encode(y)
-        weights = checked_weights(sample_weight, len(stacked.lengths))
         if weights is not None:
             weights = np.repeat(weights, stacked.lengths)[known]
         return float(np.average(right[known], weights=weights))
