@@ -192,7 +192,7 @@ class Training:
         By the F1 of spans, if labels write spans and none is missing, else by the fraction of
         labels that are right.
         """
-        text = self._read(data)
+        text = self.read(data)
         check_labels(data.y, text.lengths, data.X_name, data.y_name)
         text, y, _ = without_empty(text, data.y)
         data = data._replace(y=y)
@@ -216,7 +216,7 @@ class Training:
         right, counted = self.labels.encode(data.y), slice(None) if known is None else known
         return HeldOut(lambda w: float(np.mean((numbers(w) == right)[counted])), ACCURACY)
 
-    def _read(self, data: Data) -> Stacked:
+    def read(self, data: Data) -> Stacked:
         """Other sequences, read as those of training were; some may be empty."""
         return read_like(data.X, self.encoder, self.n_features, data.X_name, may_be_empty=True)
 
@@ -225,7 +225,7 @@ class Training:
     def extended(self, data: Data, specification: Specification) -> Self:
         """With more sequences, of the same labels and features."""
         specification.check()
-        stacked = self._read(data)
+        stacked = self.read(data)
         check_labels(data.y, stacked.lengths, data.X_name, data.y_name)
         weights = checked_weights(data.sample_weight, len(stacked.lengths))
         stacked, y, weights = without_empty(stacked, data.y, weights)

@@ -87,6 +87,22 @@ def attributes_of(X: Iterable[Sequence[Any]], name: str = "X") -> Attributes:
     return builder.build()
 
 
+def named_values(token: Any) -> tuple[list[str], list[float]]:
+    """The attributes of one token, as often as it has them.
+
+    >>> named_values({"w": "the", "n": 3})
+    (['w:the', 'n'], [1.0, 3.0])
+    """
+    names: list[str] = []
+    values: list[Any] = []
+    _add_token(token, names, values)
+    texts = [
+        f"{name}:{value}" if type(value) is str else name
+        for name, value in zip(names, values, strict=True)
+    ]
+    return texts, [1.0 if type(value) is str else value for value in values]
+
+
 def _is_sequence(X: Any) -> bool:
     return isinstance(X, Sequence) and not isinstance(X, str | bytes)
 
