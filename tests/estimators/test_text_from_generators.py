@@ -68,7 +68,7 @@ def test_empty_sequences_are_predicted_from_a_generator_as_from_a_list():
 def test_nothing_is_learned_from_empty_sequences(given, X, options):
     some, y = [[], *X[:30], [], *X[30:]], [[], *TAGS[:30], [], *TAGS[30:]]
     weights = [9.0, *[1.0] * 30, 9.0, *[1.0] * 30]
-    options = {**FEW, "tol": 0.01, **options}
+    options = {**FEW, "C": 10.0, "tol": 0.01, **options}
     clf = ChainCRF(**options).fit(given(some), y, weights, X_val=given(some), y_val=y)
     without = ChainCRF(**options).fit(X, TAGS, X_val=X, y_val=TAGS)
     assert np.array_equal(clf.solution_.w, without.solution_.w)
