@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from taut.chain.file import save_chain
 from taut.chain.model import ChainModel
@@ -168,9 +169,9 @@ class BaseTrainer:
         return say
 
     def _say_size(self, model: ChainModel) -> None:
-        used = np.diff(model.node_weights().tocsr().indptr) > 0 if model.n_features else np.zeros(0)
+        used = np.diff(sparse.csr_array(model.node_weights()).indptr) > 0
         self.message(f"Number of active features: {np.count_nonzero(model.w)} ({len(model.w)})\n")
-        self.message(f"Number of active attributes: {used.sum():.0f} ({len(used)})\n")
+        self.message(f"Number of active attributes: {used.sum()} ({len(used)})\n")
         n_labels = len(model.labels.classes)
         self.message(f"Number of active labels: {n_labels} ({n_labels})\n")
 

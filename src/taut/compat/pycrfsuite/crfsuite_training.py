@@ -42,11 +42,11 @@ def train_chain(
         training = _frequent(training, plan.minfreq)
     _say_features(say, plan, 0 if training is None else training.problem.dim, begin)
     begin = time.process_time()
-    if training is not None:
+    if training is not None and training.problem.dim:
         model = _solved(training, plan, say, held_out)
     elif labels:
-        model = _one_label(labels, plan)
-        say("there is one label, and nothing to learn\n")
+        model = _without_weights(labels, plan)
+        say("there is one label, or no feature that is frequent enough: nothing is learned\n")
     else:
         model = None
         say("training terminated with error: there are no sequences\n")
@@ -70,7 +70,7 @@ def _say_features(say: Say, plan: Plan, n_features: int, begin: float) -> None:
     say("\n")
 
 
-def _one_label(labels: list[str], plan: Plan) -> ChainModel:
+def _without_weights(labels: list[str], plan: Plan) -> ChainModel:
     nothing: Any = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     nodes, steps = NodeWeights(*nothing), StepWeights(*nothing)
     return model_of_numbers([], labels, nodes, steps, OfLabels(), plan.specification)
