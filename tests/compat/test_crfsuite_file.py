@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 
 
 def test_labels_and_probabilities_are_those_of_crfsuite(crfsuite):
-    model, program = read_foreign(crfsuite.path)
+    model, program, _ = read_foreign(crfsuite.path)
     assert program == "CRFsuite"
     text = read_like(crfsuite.X, model.encoder, model.n_features)
     found = model.labels.decode(model.decode(text), text.lengths)

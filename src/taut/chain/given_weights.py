@@ -10,13 +10,13 @@ import numpy as np
 from scipy import sparse
 
 from taut import defaults
-from taut.chain.model import ChainModel
+from taut.chain.model import ChainModel, Encoder
 from taut.chain.specification import Specification
 from taut.labels import LabelCodec, sorted_if_possible
 from taut.solvers.solution import given_solution
 from taut.structures.chain import chain_layout
 from taut.structures.features_build import observed_layout
-from taut.structures.sparse_steps import new_steps
+from taut.structures.sparse_steps import Steps, new_steps
 from taut.text.attributes import AttributeEncoder
 
 
@@ -34,6 +34,9 @@ class StepWeights(NamedTuple):
     before: np.ndarray
     after: np.ndarray
     value: np.ndarray
+    # Of a template's features of steps: a CSR matrix with a row for each attribute and a column for
+    # each step, which is number before * n_labels + after.
+    of_attributes: Any = None
 
 
 class OfLabels(NamedTuple):
@@ -45,7 +48,7 @@ class OfLabels(NamedTuple):
 
 
 def model_of_numbers(
-    names: list[str] | int,
+    encoder: Encoder | int,
     labels: list[Any],
     nodes: NodeWeights | np.ndarray,
     steps: StepWeights,
@@ -54,10 +57,11 @@ def model_of_numbers(
 ) -> ChainModel:
     """Attributes and labels by number; ``labels`` are in the order of a :class:`LabelCodec`.
 
-    Of attributes there are ``names``, or only how many; ``nodes`` may be a matrix (labels,
-    features) of all weights, for features that are dense.
+    The attributes are those of an ``encoder``; without one it is how many features matrices have.
+    ``nodes`` may be a matrix (labels, features) of all weights, for features that are dense.
     """
-    n_labels, n_attributes = len(labels), names if isinstance(names, int) else len(names)
+    is_number = isinstance(encoder, int)
+    n_labels, n_attributes = len(labels), encoder if is_number else encoder.n_attributes
     observed = None
     if isinstance(nodes, np.ndarray):
         of_nodes = nodes.ravel()
@@ -68,13 +72,7 @@ def model_of_numbers(
         of_nodes = np.zeros(len(state))
         of_nodes[place] = nodes.value[order]
         observed = pointer, state
-    codes = steps.before.astype(np.int64) * n_labels + steps.after
-    order = np.argsort(codes)
-    if n_labels > defaults.MANY_LABELS:
-        some, of_steps = new_steps(codes[order], n_labels), steps.value[order]
-    else:
-        some, of_steps = None, np.zeros(n_labels**2)
-        of_steps[codes] = steps.value
+    some, of_steps = _laid_out(steps, n_labels)
     layout = chain_layout(
         n_attributes,
         n_labels,
@@ -85,15 +83,37 @@ def model_of_numbers(
         steps=some,
     )
     parts = [of_nodes, *(each for each in alone if each is not None), of_steps]
-    encoder = None
-    if not isinstance(names, int):
-        encoder = AttributeEncoder()
-        encoder.set_names(names)
     solution = given_solution(np.concatenate(parts).astype(np.float64))
     more = specification.of_prediction()
-    return ChainModel(
-        LabelCodec([labels]), layout, solution, encoder, specification.parsed_scheme(), **more
-    )
+    of_text = None if isinstance(encoder, int) else encoder
+    scheme = specification.parsed_scheme()
+    return ChainModel(LabelCodec([labels]), layout, solution, of_text, scheme, **more)
+
+
+def _laid_out(steps: StepWeights, n_labels: int) -> tuple[Steps | None, np.ndarray]:
+    """Which steps have weights, None for all, and the weights in their order."""
+    codes = steps.before.astype(np.int64) * n_labels + steps.after
+    of_attributes = steps.of_attributes
+    if n_labels <= defaults.MANY_LABELS and of_attributes is None:
+        weights = np.zeros(n_labels**2)
+        weights[codes] = steps.value
+        return None, weights
+    if of_attributes is None:
+        order = np.argsort(codes)
+        return new_steps(codes[order], n_labels), steps.value[order]
+    pairs = np.union1d(codes, of_attributes.indices.astype(np.int64))
+    weights = np.zeros(len(pairs))
+    weights[np.searchsorted(pairs, codes)] = steps.value
+    counts = np.diff(of_attributes.indptr)
+    of_pair = np.searchsorted(pairs, of_attributes.indices)
+    some = new_steps(pairs, n_labels, counts=counts, of_pair=of_pair)
+    return some, np.concatenate([weights, of_attributes.data])
+
+
+def named_attributes(names: list[str]) -> AttributeEncoder:
+    encoder = AttributeEncoder()
+    encoder.set_names(names)
+    return encoder
 
 
 def model_of_names(
@@ -137,7 +157,7 @@ def model_of_names(
     else:
         nodes, of = _of_matrix(weights, names, list(labels or []), codec)
     return model_of_numbers(
-        of,
+        of if isinstance(of, int) else named_attributes(of),
         codec.classes.tolist(),
         nodes,
         StepWeights(*steps),

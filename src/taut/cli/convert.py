@@ -6,6 +6,7 @@ from argparse import Namespace
 import numpy as np
 
 from taut.chain.file import save_chain
+from taut.chain.kept_options import options_to_save
 from taut.cli import DONE, printable
 from taut.cli.results import file_size
 from taut.compat.foreign_model import read_foreign
@@ -16,8 +17,8 @@ def run(options: Namespace) -> int:
     check_writable(options.output)
     if os.path.exists(options.output) and os.path.samefile(options.model, options.output):
         raise ValueError(f"{options.output!r} would be overwritten, but the model is read from it")
-    model, program = read_foreign(options.model)
-    save_chain(model, options.output, {"format": "attributes"})
+    model, program, layout = read_foreign(options.model)
+    save_chain(model, options.output, options_to_save(layout, model))
     if not options.quiet:
         print(
             printable(

@@ -55,7 +55,7 @@ class Tagger:
         with open(name, "rb") as file:
             beginning = file.read(4)
         if is_crfsuite(beginning):
-            model, _ = read_foreign(name)
+            model = read_foreign(name).model
         else:
             model, _ = load_chain(name)
         labels = model.labels.classes.tolist()

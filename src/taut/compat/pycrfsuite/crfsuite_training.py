@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut.chain.given_weights import NodeWeights, OfLabels, StepWeights, model_of_numbers
+from taut.chain.given_weights import (
+    NodeWeights,
+    OfLabels,
+    StepWeights,
+    model_of_numbers,
+    named_attributes,
+)
 from taut.chain.model import ChainModel
 from taut.chain.training import Data, Training, new_training
 from taut.compat.pycrfsuite.crfsuite_parameters import Plan
@@ -73,7 +79,7 @@ def _say_features(say: Say, plan: Plan, n_features: int, begin: float) -> None:
 def _without_weights(labels: list[str], plan: Plan) -> ChainModel:
     nothing: Any = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     nodes, steps = NodeWeights(*nothing), StepWeights(*nothing)
-    return model_of_numbers([], labels, nodes, steps, OfLabels(), plan.specification)
+    return model_of_numbers(named_attributes([]), labels, nodes, steps, OfLabels(), plan.specification)
 
 
 def _solved(
