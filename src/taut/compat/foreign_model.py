@@ -117,14 +117,18 @@ def chain_of_text(found: TextModel) -> ChainModel:
         of_step_attributes = steps[_learn(encoder.steps, number)]
         of_step_attributes.sort_indices()
     # The names of patterns without a macro are attributes of every step.
-    plain = [k for k, name in enumerate(found.names) if name[0] in "bB*" and _is_plain(name, found)]
-    constant = sparse.coo_array(steps[plain].sum(axis=0).reshape(1, -1))
-    before, after = np.divmod(constant.col.astype(np.int64), len(labels))
+    lines = (line.partition("#")[0].strip() for line in found.template.split("\n"))
+    without = {_small(line) for line in lines if "%" not in line}
+    plain = [k for name, k in number.items() if name in without]
+    constant = sparse.coo_array(steps[plain])
+    codes, of_code = np.unique(constant.col.astype(np.int64), return_inverse=True)
+    before, after = np.divmod(codes, len(labels))
+    value = np.bincount(of_code, constant.data, len(codes))
     return model_of_numbers(
         encoder,
         labels,
         NodeWeights(of_nodes.row.astype(np.int64), new[of_nodes.col], of_nodes.data),
-        StepWeights(before, after, constant.data, of_step_attributes),
+        StepWeights(before, after, value, of_step_attributes),
         OfLabels(),
         PLAIN,
     )
@@ -133,11 +137,6 @@ def chain_of_text(found: TextModel) -> ChainModel:
 def _small(name: str) -> str:
     """As templates of Wapiti are read, to which u and U are the same; CRF++ writes U and B."""
     return name[:1].lower() + name[1:]
-
-
-def _is_plain(name: str, found: TextModel) -> bool:
-    lines = (line.partition("#")[0].strip() for line in found.template.split("\n"))
-    return _small(name) in {_small(line) for line in lines if "%" not in line}
 
 
 def _of_steps(found: TextModel, new: np.ndarray) -> sparse.csr_array:

@@ -19,11 +19,11 @@ from scipy import sparse
 
 MOST_LABELS = 10_000  # that a model file of taut's holds
 CRFPP_HEAD = re.compile(
-    rb"version: (\d+)\ncost-factor: (\S+)\nmaxid: (\d+)\nxsize: (\d+)\n\n", re.ASCII
+    rb"version: \d{1,9}\ncost-factor: (\S{1,40})\nmaxid: (\d{1,18})\nxsize: (\d{1,4})\n\n"
 )
-WAPITI_HEAD = re.compile(rb"#mdl#(\d+)#(\d+)\n")
-WAPITI_READER = re.compile(rb"#rdr#(\d+)/(\d+)/(\d+)\n")
-WAPITI_NAMES = re.compile(rb"#qrk#(\d+)\n")
+WAPITI_HEAD = re.compile(rb"#mdl#(\d{1,9})#(\d{1,18})\n")
+WAPITI_READER = re.compile(rb"#rdr#(\d{1,9})/\d{1,9}/\d{1,9}\n")
+WAPITI_NAMES = re.compile(rb"#qrk#(\d{1,9})\n")
 LENGTH = re.compile(rb"(\d{1,9}):")
 
 
@@ -52,16 +52,16 @@ def parse_crfpp(data: bytes) -> TextModel:
     head = CRFPP_HEAD.match(data)
     if head is None:
         raise Fault("line 1: version, cost-factor, maxid, xsize and a blank line are expected")
-    parts = _text(data[head.end() :], head[0].count(b"\n") + 1).split("\n\n")
+    parts = _text(data[head.end() :], head[0].count(b"\n") + 1).rstrip("\n").split("\n\n")
     if len(parts) < 4:
         raise Fault(f"line {data.count(10) + 1}: it ends before its weights")
     labels, template = parts[0].split("\n"), "\n\n".join(parts[1:-2])
     line = 7 + len(labels) + template.count("\n") + 2
     numbers, names = _crfpp_features(parts[-2].split("\n"), line)
     weights = _numbers(parts[-1].split(), line + len(names) + 1)
-    if len(weights) != int(head[3]):
-        raise Fault(f"line {line + len(names) + 1}: {len(weights)} weights; {int(head[3])} are due")
-    weights *= _numbers([head[2].decode()], 2)[0]
+    if len(weights) != int(head[2]):
+        raise Fault(f"line {line + len(names) + 1}: {len(weights)} weights; {int(head[2])} are due")
+    weights *= _numbers([head[1].decode(errors="replace")], 2)[0]
     _check_labels(labels, 7)
     n_labels = len(labels)
     are_steps = np.array([name.startswith("B") for name in names], bool)
@@ -69,11 +69,16 @@ def parse_crfpp(data: bytes) -> TextModel:
     wrong = np.flatnonzero((numbers < 0) | (numbers + size > len(weights)))
     if wrong.size:
         raise Fault(f"line {line + wrong[0]}: the weights of {names[wrong[0]]!r} do not exist")
+    order = np.argsort(numbers)
+    shared = np.flatnonzero((numbers + size)[order][:-1] > numbers[order][1:])
+    if shared.size:
+        wrong = order[shared[0] + 1]
+        raise Fault(f"line {line + wrong}: {names[wrong]!r} shares weights with another feature")
     matrices = [
         _rows(numbers, size * which, weights, each)
         for which, each in ((~are_steps, n_labels), (are_steps, n_labels**2))
     ]
-    return TextModel(labels, template, names, *matrices, int(head[4]) + 1)
+    return TextModel(labels, template, names, *matrices, int(head[3]) + 1)
 
 
 def _crfpp_features(lines: Sequence[str], first: int) -> tuple[np.ndarray, list[str]]:
@@ -89,9 +94,6 @@ def _crfpp_features(lines: Sequence[str], first: int) -> tuple[np.ndarray, list[
 
 def _rows(start: np.ndarray, size: np.ndarray, weights: np.ndarray, width: int) -> sparse.csr_array:
     """A row of ``size`` weights from ``start`` on for each feature; the zeros are left out."""
-    # Lists that overlap would take more memory than the file; each weight belongs to one feature.
-    if size.sum() > len(weights):
-        raise Fault("features share weights, which must be their own")
     row = np.repeat(np.arange(len(size)), size)
     column = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
     value = weights[start[row] + column]
@@ -104,7 +106,7 @@ def _rows(start: np.ndarray, size: np.ndarray, weights: np.ndarray, width: int) 
 def parse_wapiti(data: bytes) -> TextModel:
     head = WAPITI_HEAD.match(data)
     if head is None or int(head[1]) != 2:
-        raise Fault("line 1: '#mdl#2#' and a number is expected: a conditional random field")
+        raise Fault("line 1: '#mdl#2#' and a number are expected: a conditional random field")
     at = head.end()
     reader = WAPITI_READER.match(data, at)
     if reader is None:
