@@ -27,7 +27,10 @@ def sentences(count: int, seed: int) -> list:
 def labels_of(X: list, n_labels: int, seed: int) -> list:
     draw = random.Random(seed)
     return [
-        [f"L{(int(t['w'][1:]) if draw.random() < 0.8 else draw.randrange(99)) % n_labels}" for t in x]
+        [
+            f"L{(int(t['w'][1:]) if draw.random() < 0.8 else draw.randrange(99)) % n_labels}"
+            for t in x
+        ]
         for x in X
     ]
 

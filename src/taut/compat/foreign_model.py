@@ -86,9 +86,7 @@ def chain_of_crfsuite(model: CRFsuiteModel, name: str) -> ChainModel:
             new[state["target"]],
             state["weight"].astype(np.float64),
         ),
-        StepWeights(
-            new[steps["source"]], new[steps["target"]], steps["weight"].astype(np.float64)
-        ),
+        StepWeights(new[steps["source"]], new[steps["target"]], steps["weight"].astype(np.float64)),
         OfLabels(),
         PLAIN,
     )

@@ -127,8 +127,10 @@ def classification_report(
         return {name: dict(zip(names, values, strict=True)) for name, *values in rows + averages}
     width = max(map(len, [*counts.types, "weighted avg"]))
     width = max(width, digits)
-    head = " " * width + " " + "".join(
-        f" {name:>9}" for name in ("precision", "recall", "f1-score", "support")
+    head = (
+        " " * width
+        + " "
+        + "".join(f" {name:>9}" for name in ("precision", "recall", "f1-score", "support"))
     )
     lines = [head, ""]
     for part in (rows, averages):
@@ -139,9 +141,7 @@ def classification_report(
     return "\n".join(lines)
 
 
-def _counts(
-    y_true: Labels, y_pred: Labels, suffix: bool, mode: str | None, scheme: Any
-) -> _Counts:
+def _counts(y_true: Labels, y_pred: Labels, suffix: bool, mode: str | None, scheme: Any) -> _Counts:
     if mode not in (None, "strict"):
         raise ValueError(f"mode={mode!r}; None or 'strict' is expected")
     true, predicted = (_read(y, suffix) for y in (y_true, y_pred))

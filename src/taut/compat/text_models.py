@@ -128,7 +128,9 @@ def parse_wapiti(data: bytes) -> TextModel:
     n_first = np.array([name[0] in "u*" for name in names], np.int64) * n_labels
     size = n_first + np.array([name[0] in "b*" for name in names], np.int64) * n_labels**2
     end = np.cumsum(size)
-    if number.size and (number.max() >= (end[-1] if end.size else 0) or len({*number}) < len(number)):
+    if number.size and (
+        number.max() >= (end[-1] if end.size else 0) or len({*number}) < len(number)
+    ):
         raise Fault(f"line {_line(data, at)}: a weight is of no feature, or there twice")
     row = np.searchsorted(end, number, side="right")
     column = number - (end - size)[row] if number.size else number
@@ -154,7 +156,9 @@ def _wapiti_weights(data: bytes, at: int) -> tuple[np.ndarray, np.ndarray]:
             numbers.append(int(number))
             values.append(float.fromhex(value) if "x" in value else float(value))
         except (OverflowError, ValueError):
-            raise Fault(f"line {line}: {text[:40]!r} is no number of a weight and its value") from None
+            raise Fault(
+                f"line {line}: {text[:40]!r} is no number of a weight and its value"
+            ) from None
     weights = np.array(values, np.float64)
     if not np.isfinite(weights).all():
         raise Fault(f"line {first + int(np.flatnonzero(~np.isfinite(weights))[0])}: not finite")

@@ -28,9 +28,7 @@ FIELDS = [
     ("linesearch_step", re.compile(rf"Line search step: {NUMBER}"), float),
     ("time", re.compile(rf"Seconds required for this iteration: {NUMBER}"), float),
 ]
-AVERAGES = re.compile(
-    rf"Macro-average precision, recall, F1: \({NUMBER}, {NUMBER}, {NUMBER}\)"
-)
+AVERAGES = re.compile(rf"Macro-average precision, recall, F1: \({NUMBER}, {NUMBER}, {NUMBER}\)")
 SHARE = re.compile(r"(Item|Instance) accuracy: (\d+) / (\d+)")
 LABEL = re.compile(
     rf"    (?P<label>.+): \((\d+), (\d+), (\d+)\) \((?:\*+, \*+, \*+|{NUMBER}, {NUMBER}, {NUMBER})\)"

@@ -134,9 +134,7 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
         if C != defaults.C and not 0 < C < math.inf:
             raise ValueError(f"c={C}; a positive number is expected")
         averaging, tol = values.get("averaging", True), defaults.TOL["default"]
-        specification = Specification(
-            is_crf=False, C=C, tol=tol, averaging=averaging, **shared
-        )
+        specification = Specification(is_crf=False, C=C, tol=tol, averaging=averaging, **shared)
     return Plan(specification, passes, values["feature.minfreq"])
 
 

@@ -152,7 +152,10 @@ class BaseTrainer:
     def _title(self) -> list[str]:
         parameters = ALGORITHMS[self._algorithm]
         used = [name for name in parameters if parameters[name].is_used and "." not in name]
-        return [f"{TITLES[self._algorithm]} optimization\n", *(f"{n}: {self.get(n)}\n" for n in used)]
+        return [
+            f"{TITLES[self._algorithm]} optimization\n",
+            *(f"{n}: {self.get(n)}\n" for n in used),
+        ]
 
     def _say_after(self, title: list[str]) -> Any:
         """``message``, with the algorithm and its parameters before it begins."""

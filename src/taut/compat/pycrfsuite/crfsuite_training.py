@@ -79,7 +79,9 @@ def _say_features(say: Say, plan: Plan, n_features: int, begin: float) -> None:
 def _without_weights(labels: list[str], plan: Plan) -> ChainModel:
     nothing: Any = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     nodes, steps = NodeWeights(*nothing), StepWeights(*nothing)
-    return model_of_numbers(named_attributes([]), labels, nodes, steps, OfLabels(), plan.specification)
+    return model_of_numbers(
+        named_attributes([]), labels, nodes, steps, OfLabels(), plan.specification
+    )
 
 
 def _solved(
@@ -146,7 +148,9 @@ def _say_scores(
             precision, recall = counts[0] / max(counts[1], 1), counts[0] / counts[2]
             scores[:] = precision, recall, 2 * precision * recall / ((precision + recall) or 1.0)
             sums += scores
-        told = ", ".join(f"{score:.4f}" for score in scores) if counts[2] else "******, ******, ******"
+        told = (
+            ", ".join(f"{score:.4f}" for score in scores) if counts[2] else "******, ******, ******"
+        )
         say(f"    {name}: ({', '.join(map(str, counts))}) ({told})\n")
     told = ", ".join(f"{score:f}" for score in sums / max(len(names), 1))
     say(f"Macro-average precision, recall, F1: ({told})\n")
@@ -175,9 +179,7 @@ def _frequent(training: Training, minfreq: float) -> Training:
     later[examples.pointer[:-1]] = False
     node = np.flatnonzero(later)
     steps, often = np.unique(truth[node - 1] * L + truth[node], return_counts=True)
-    return replace(
-        training, examples=_with(examples, pointer, state, steps[often >= minfreq])
-    )
+    return replace(training, examples=_with(examples, pointer, state, steps[often >= minfreq]))
 
 
 def _with(

@@ -189,9 +189,7 @@ class CRF(BaseEstimator):
         tagger = self._fitted()
         tagger.set(xseq)
         labels = tagger.labels()
-        return [
-            {label: tagger.marginal(label, t) for label in labels} for t in range(len(xseq))
-        ]
+        return [{label: tagger.marginal(label, t) for label in labels} for t in range(len(xseq))]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """The share of items that get their label."""
