@@ -106,7 +106,7 @@ def look(data):
         model = parse_crfsuite(data, "m")
         chain_of_crfsuite(model, "m")
     except ModelFileError as error:
-        assert str(error).startswith("m: it is ")
+        assert str(error).startswith("m: it is ")  # noqa: PT017
 
 
 def test_flipped_bytes_do_no_harm(data):
@@ -136,5 +136,5 @@ def test_a_model_without_labels_is_refused(data, tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "m").write_bytes(b"\x00\x01")
-    with pytest.raises(ModelFileError, match="begins with .* which no model"):
+    with pytest.raises(ModelFileError, match=r"begins with .* which no model"):
         read_foreign(tmp_path / "m")

@@ -67,7 +67,7 @@ def test_converted_it_tags_columns(program, path, tmp_path, capsys):
     text.write_text("the DT O\ncat NN O\nsleeps VBZ O\n\nold JJ O\n\n")
     assert main(["tag", "-m", str(converted), str(text)]) == 0
     found = [line.split()[-1] for line in capsys.readouterr().out.splitlines() if line]
-    assert found == sum(LABELS, [])
+    assert found == [label for labels in LABELS for label in labels]
 
 
 def test_a_name_that_may_be_read_in_several_ways_is_read_in_all(tmp_path):
@@ -92,10 +92,11 @@ def look(program, data, path):
     path.write_bytes(data)
     try:
         model = read_foreign(path).model
-        text = read_like(TEXT, model.encoder, model.n_features)
-        assert len(model.decode(text)) == 4
     except ModelFileError as error:
-        assert str(error).startswith(f"{path}: it ")
+        assert str(error).startswith(f"{path}: it ")  # noqa: PT017
+        return
+    text = read_like(TEXT, model.encoder, model.n_features)
+    assert len(model.decode(text)) == 4
 
 
 def test_cut_anywhere_it_is_refused(program, path):

@@ -60,8 +60,8 @@ def model_of_numbers(
     The attributes are those of an ``encoder``; without one it is how many features matrices have.
     ``nodes`` may be a matrix (labels, features) of all weights, for features that are dense.
     """
-    is_number = isinstance(encoder, int)
-    n_labels, n_attributes = len(labels), encoder if is_number else encoder.n_attributes
+    n_labels = len(labels)
+    n_attributes = encoder if isinstance(encoder, int) else encoder.n_attributes
     observed = None
     if isinstance(nodes, np.ndarray):
         of_nodes = nodes.ravel()
@@ -214,7 +214,7 @@ def _of_matrix(
 ) -> tuple[NodeWeights | np.ndarray, list[str] | int]:
     """A row per label, in the order given, as ``coef_`` has them."""
     is_sparse = sparse.issparse(weights)
-    matrix = sparse.coo_array(weights) if is_sparse else np.asarray(weights, np.float64)
+    matrix: Any = sparse.coo_array(weights) if is_sparse else np.asarray(weights, np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != len(labels):
         raise ValueError(
             f"weights have shape {matrix.shape}; a row for each of {len(labels)} labels is expected"

@@ -203,8 +203,10 @@ def _scores(counts: _Counts, average: str | None, zero_division: Any, of: str) -
         value = 0.0 if zero_division == "warn" else float(zero_division)
         lost = 0.0 if predicted.sum() else value
         return _Scores(lost, value, lost, 0)
-    means = (float(np.average(part, weights=weights)) if part.size else 0.0 for part in scores)
-    return _Scores(*means, int(support.sum()))
+    mean_precision, mean_recall, mean_f1 = (
+        float(np.average(part, weights=weights)) if part.size else 0.0 for part in scores
+    )
+    return _Scores(mean_precision, mean_recall, mean_f1, int(support.sum()))
 
 
 def _share(

@@ -74,11 +74,11 @@ def parse_crfpp(data: bytes) -> TextModel:
     if shared.size:
         wrong = order[shared[0] + 1]
         raise Fault(f"line {line + wrong}: {names[wrong]!r} shares weights with another feature")
-    matrices = [
+    of_labels, of_steps = (
         _rows(numbers, size * which, weights, each)
         for which, each in ((~are_steps, n_labels), (are_steps, n_labels**2))
-    ]
-    return TextModel(labels, template, names, *matrices, int(head[3]) + 1)
+    )
+    return TextModel(labels, template, names, of_labels, of_steps, int(head[3]) + 1)
 
 
 def _crfpp_features(lines: Sequence[str], first: int) -> tuple[np.ndarray, list[str]]:
@@ -128,19 +128,18 @@ def parse_wapiti(data: bytes) -> TextModel:
     n_first = np.array([name[0] in "u*" for name in names], np.int64) * n_labels
     size = n_first + np.array([name[0] in "b*" for name in names], np.int64) * n_labels**2
     end = np.cumsum(size)
-    if number.size and (
-        number.max() >= (end[-1] if end.size else 0) or len({*number}) < len(number)
-    ):
+    n_weights = int(size.sum())
+    if number.max(initial=-1) >= n_weights or np.unique(number).size < number.size:
         raise Fault(f"line {_line(data, at)}: a weight is of no feature, or there twice")
     row = np.searchsorted(end, number, side="right")
-    column = number - (end - size)[row] if number.size else number
-    of_step = column >= n_first[row] if number.size else np.zeros(0, bool)
-    column = column - np.where(of_step, n_first[row], 0) if number.size else column
-    matrices = [
+    column = number - (end - size)[row]
+    of_step = column >= n_first[row]
+    column -= np.where(of_step, n_first[row], 0)
+    of_labels, of_steps = (
         sparse.csr_array((value[which], (row[which], column[which])), shape=(len(names), width))
         for which, width in ((~of_step, n_labels), (of_step, n_labels**2))
-    ]
-    return TextModel(labels, "\n".join(patterns), names, *matrices, 0)
+    )
+    return TextModel(labels, "\n".join(patterns), names, of_labels, of_steps, 0)
 
 
 def _wapiti_weights(data: bytes, at: int) -> tuple[np.ndarray, np.ndarray]:

@@ -31,7 +31,8 @@ FIELDS = [
 AVERAGES = re.compile(rf"Macro-average precision, recall, F1: \({NUMBER}, {NUMBER}, {NUMBER}\)")
 SHARE = re.compile(r"(Item|Instance) accuracy: (\d+) / (\d+)")
 LABEL = re.compile(
-    rf"    (?P<label>.+): \((\d+), (\d+), (\d+)\) \((?:\*+, \*+, \*+|{NUMBER}, {NUMBER}, {NUMBER})\)"
+    r"    (?P<label>.+): \((\d+), (\d+), (\d+)\) "
+    rf"\((?:\*+, \*+, \*+|{NUMBER}, {NUMBER}, {NUMBER})\)"
 )
 PERCENT = re.compile(r"\d{1,2}|\.")
 

@@ -120,7 +120,7 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
     passes = min(values["max_iterations"], defaults.MAX_PASSES)
     if passes < 1:
         raise ValueError(f"max_iterations={values['max_iterations']}; a number from 1 on")
-    shared = {
+    shared: dict[str, Any] = {
         "solver": "auto",
         "bias": False,
         "boundary": False,
@@ -138,7 +138,7 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
     return Plan(specification, passes, values["feature.minfreq"])
 
 
-def _likelihood(values: Mapping[str, Any]) -> dict[str, float]:
+def _likelihood(values: Mapping[str, Any]) -> dict[str, Any]:
     c1, c2 = values.get("c1", 0.0), values["c2"]
     if not (0 <= c1 < math.inf):
         raise ValueError(f"c1={c1}; a number that is not negative is expected")

@@ -20,6 +20,14 @@ class CRFSuiteError(Exception):
     """Raised by nothing here: what is wrong is a ValueError, TypeError or OSError that says so."""
 
 
+def _label(label: Any) -> str:
+    if isinstance(label, bytes):
+        return label.decode()
+    if not isinstance(label, str):
+        raise TypeError(f"the label {label!r} is not a string; make it one")
+    return label
+
+
 class BaseTrainer:
     """Training data, an algorithm with its parameters, and messages as training goes on.
 
@@ -62,10 +70,7 @@ class BaseTrainer:
     def append(self, xseq: Iterable[Any], yseq: Iterable[str], group: int = 0) -> None:
         """Add a sequence of items and its labels; ``group`` is for ``holdout``."""
         items = xseq if isinstance(xseq, ItemSequence) else ItemSequence(xseq)
-        labels = [label.decode() if isinstance(label, bytes) else label for label in yseq]
-        strange = [label for label in labels if not isinstance(label, str)]
-        if strange:
-            raise TypeError(f"the label {strange[0]!r} is not a string; make it one")
+        labels = list(map(_label, yseq))
         if len(items) != len(labels):
             raise ValueError(
                 f"The numbers of items and labels differ: |x| = {len(items)}, |y| = {len(labels)}"
@@ -159,15 +164,16 @@ class BaseTrainer:
 
     def _say_after(self, title: list[str]) -> Any:
         """``message``, with the algorithm and its parameters before it begins."""
-        waiting = {"lines": title, "features": False}
+        waiting, is_next = title, False
 
         def say(line: str) -> None:
+            nonlocal waiting, is_next
             self.message(line)
-            if line == "\n" and waiting["features"]:
-                for told in waiting["lines"]:
+            if line == "\n" and is_next:
+                for told in waiting:
                     self.message(told)
-                waiting["lines"] = []
-            waiting["features"] = line.startswith("Seconds required: ")
+                waiting = []
+            is_next = line.startswith("Seconds required: ")
 
         return say
 
