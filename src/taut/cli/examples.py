@@ -60,6 +60,7 @@ CONVERT = """\
 examples:
   taut convert model.crfsuite -o model.taut
   taut convert model.crfsuite -o model.taut && taut tag -m model.taut test.crfsuite
+  crf_learn -t template train.txt model && taut convert model.txt -o model.taut
 """
 WARMUP = """\
 Compiles ahead what the other commands need, which they otherwise do when first run. To be run once

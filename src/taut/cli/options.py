@@ -98,7 +98,9 @@ def add_inspect(inspect: ArgumentParser) -> None:
 
 
 def add_convert(convert: ArgumentParser) -> None:
-    convert.add_argument("model", metavar="MODEL", help="a model file of CRFsuite")
+    convert.add_argument(
+        "model", metavar="MODEL", help="of CRFsuite, CRF++ (as text: crf_learn -t) or Wapiti"
+    )
     convert.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the model file to write"
     )
