@@ -1,4 +1,4 @@
-"""The command ``taut``: train, tag, eval, inspect, warmup.
+"""The command ``taut``: train, tag, eval, inspect, convert, warmup.
 
 Exit codes: 0 done; 1 the input is wrong, said in one line on standard error; 2 wrong usage;
 130 interrupted by Ctrl-C, 143 ended by SIGTERM (``taut train`` saves the best model so far first).
