@@ -113,7 +113,7 @@ class Asking:
     def _read(self, sequences: Sequence[Any]) -> tuple[Any, Numbered | None]:
         """Attributes of all positions (or rows of numbers), and attributes of steps."""
         if self.items is not None:
-            return _joined([self.items.read(x) for x in sequences]), None
+            return self.items.read(sequences), None
         if self.template is None:
             return self._numbers_of_rows(sequences), None
         text, steps = Columns.from_sentences(sequences, "items"), self.template.steps
@@ -178,18 +178,6 @@ def add_ends(weights: Weights, theta: np.ndarray, first: Any, last: Any) -> None
     theta += weights.at_all
     theta[first] += weights.at_first
     theta[last] += weights.at_last
-
-
-def _joined(parts: list[Numbered]) -> Numbered:
-    if len(parts) == 1:
-        return parts[0]
-    data = None
-    if any(part.data is not None for part in parts):
-        data = np.concatenate(
-            [np.ones(len(part.ids)) if part.data is None else part.data for part in parts]
-        )
-    counts, ids = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
-    return Numbered(counts, ids, data)
 
 
 def _numbered(rows: AttributeRows) -> Numbered:

@@ -70,7 +70,7 @@ class Tagger:
         ``forced`` holds labels that positions must have, None where any will do.
         """
         if self._items is not None and forced is None and len(items) and type(items) is not str:
-            theta = self._ask.weights.scores(self._items.read(items))
+            theta = self._ask.weights.scores(self._items.read([items]))
             add_ends(self._ask.weights, theta, 0, -1)
             numbers, is_tie = best_of_one(theta, self._steps)
             if not is_tie:
