@@ -1,4 +1,4 @@
-"""What `serving.py` serves: addresses as nested dicts and as lists of strings, sentences, and models.
+"""What `serving.py` serves: addresses as nested dicts and as lists of strings, sentences; models.
 
 The attributes are of the kind that address parsers make (github.com/datamade/usaddress): a dict of
 what a token looks like, with those of its neighbours inside, about 25 in all. Run as a program it
@@ -21,7 +21,7 @@ Labelled = tuple[list[Any], list[str]]  # tokens and their labels
 KINDS = ("dicts", "strings", "sentences")
 N_TEST = 300
 N_TRAIN_SENTENCES = 2000
-STREETS = "oak maple cedar lake hill park main church mill river spring elm walnut ridge".split()
+STREETS = ("oak", "maple", "cedar", "lake", "hill", "park", "main", "church", "mill", "river")
 TYPES = ("St", "Ave", "Rd.", "Blvd", "Ln", "Dr.", "Ct", "Way")
 CITIES = ("Springfield", "New Haven", "Salem", "Fort Wayne", "Dover", "Clinton", "Green Bay")
 STATES = ("IL", "OH", "PA", "NY", "CA", "TX", "WA")

@@ -63,15 +63,22 @@ class Answers:
 
     def sums(self, asked: Asked, i: int) -> tuple[np.ndarray, float]:
         """Marginals and log Z of one sequence."""
-        theta = asked.theta[asked.place(i)] / self.stored.temperature
-        with np.errstate(all="ignore"):
-            if asked.has_own_steps:
-                node, log_z = marginals_by_step(theta, asked.pair_of(i) / self.stored.temperature)
-            else:
-                node, log_z = marginals(theta, self._step_sums)
+        node, log_z = self._sums(asked, i)
         if not np.isfinite(log_z):
             raise self._impossible(asked, i)
         return node, log_z
+
+    def log_sum(self, asked: Asked, i: int) -> float:
+        """log Z of one sequence, minus infinity where no labelling is left."""
+        log_z = self._sums(asked, i)[1]
+        return log_z if np.isfinite(log_z) else -np.inf
+
+    def _sums(self, asked: Asked, i: int) -> tuple[np.ndarray, float]:
+        theta = asked.theta[asked.place(i)] / self.stored.temperature
+        with np.errstate(all="ignore"):
+            if asked.has_own_steps:
+                return marginals_by_step(theta, asked.pair_of(i) / self.stored.temperature)
+            return marginals(theta, self._step_sums)
 
     def n_best(self, asked: Asked, i: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Up to k labellings of a sequence that was asked about exactly, and probabilities."""
