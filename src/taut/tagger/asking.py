@@ -70,6 +70,21 @@ class Asking:
             raise TypeError("items is a string; a list of tokens is expected: split it")
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         read, steps = self._read(sequences)
+        numbers = None if forced is None else self.numbers(forced, lengths, "forced")
+        return self._asked(lengths, read, steps, numbers, exact)
+
+    def of_text(self, text: Any, forced: np.ndarray | None = None, exact: bool = False) -> Asked:
+        """The same of text that the model's encoder can read; ``forced`` are label numbers."""
+        return self._asked(text.lengths, *self._read_text(text), forced, exact)
+
+    def _asked(
+        self,
+        lengths: np.ndarray,
+        read: Any,
+        steps: Numbered | None,
+        numbers: np.ndarray | None,
+        exact: bool,
+    ) -> Asked:
         if not isinstance(read, Numbered):
             theta = read @ self.stored.node_weights
         elif exact:
@@ -82,7 +97,6 @@ class Asking:
         if self.closed.size:
             theta[first] += self.closed[-2]
             theta[last] += self.closed[-1]
-        numbers = None if forced is None else self.numbers(forced, lengths, "forced")
         if numbers is not None:
             held = np.flatnonzero(numbers >= 0)
             kept = theta[held, numbers[held]]
@@ -113,12 +127,16 @@ class Asking:
     def _read(self, sequences: Sequence[Any]) -> tuple[Any, Numbered | None]:
         """Attributes of all positions (or rows of numbers), and attributes of steps."""
         if self.items is not None:
-            return _joined([self.items.read(x) for x in sequences]), None
+            return self.items.read(sequences), None
         if self.template is None:
             return self._numbers_of_rows(sequences), None
-        text, steps = Columns.from_sentences(sequences, "items"), self.template.steps
+        return self._read_text(Columns.from_sentences(sequences, "items"))
+
+    def _read_text(self, text: Any) -> tuple[Numbered, Numbered | None]:
+        encoder: Any = self.stored.encoder
+        steps = None if self.template is None else self.template.steps
         of_steps = None if steps is None else _numbered(steps.rows(text))
-        return _numbered(self.template.rows(text)), of_steps
+        return _numbered(encoder.rows(text)), of_steps
 
     def _numbers_of_rows(self, sequences: Sequence[Any]) -> Any:
         parts = [x.toarray() if hasattr(x, "toarray") else np.asarray(x) for x in sequences]
@@ -178,18 +196,6 @@ def add_ends(weights: Weights, theta: np.ndarray, first: Any, last: Any) -> None
     theta += weights.at_all
     theta[first] += weights.at_first
     theta[last] += weights.at_last
-
-
-def _joined(parts: list[Numbered]) -> Numbered:
-    if len(parts) == 1:
-        return parts[0]
-    data = None
-    if any(part.data is not None for part in parts):
-        data = np.concatenate(
-            [np.ones(len(part.ids)) if part.data is None else part.data for part in parts]
-        )
-    counts, ids = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
-    return Numbered(counts, ids, data)
 
 
 def _numbered(rows: AttributeRows) -> Numbered:
