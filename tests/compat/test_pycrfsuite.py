@@ -1,5 +1,8 @@
 """python-crfsuite's interface: the same calls, the same objective, the same log."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from compat.conftest import labels_of, sentences
@@ -246,3 +249,15 @@ def test_items_are_what_crfsuite_makes_of_them():
     assert found.items() == original.ItemSequence(tokens).items()
     assert (len(found), repr(found)) == (4, "<ItemSequence of size 4>")
     assert ItemSequence(found).items() == found.items()
+
+
+def test_tagging_needs_numpy_alone(tmp_path):
+    tagger = trained(tmp_path / "m")
+    code = (
+        "import sys; from taut.compat.pycrfsuite import Tagger; tagger = Tagger(); "
+        "tagger.open(sys.argv[1]); print(tagger.tag([['w:w1'], {'w': 'w2'}]), "
+        "[m for m in ('numba', 'sklearn', 'scipy') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "m")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == f"{tagger.tag([['w:w1'], ['w:w2']])} []"

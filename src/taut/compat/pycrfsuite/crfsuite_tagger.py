@@ -6,20 +6,19 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Any, Self, TextIO
 
 import numpy as np
-from scipy import sparse
 
 from taut import __version__
-from taut.chain.chain_posterior import log_likelihoods, node_marginals
-from taut.chain.encoding import rows_of
-from taut.chain.file import load_chain
-from taut.chain.model import ChainModel
-from taut.compat.crfsuite_file import is_crfsuite
-from taut.compat.foreign_model import read_foreign
-from taut.compat.pycrfsuite.item_sequence import ItemSequence, numbered
+from taut.chain.stored import as_fault_of, stored_chain
+from taut.compat.crfsuite_file import is_crfsuite, read_crfsuite
+from taut.compat.crfsuite_stored import stored_crfsuite
+from taut.compat.pycrfsuite.item_sequence import ItemSequence
+from taut.files.model_file import read_model
+from taut.tagger.answers import Answers
+from taut.tagger.asking import Asked
+from taut.tagger.best_labels import best_of_one
 from taut.text.attributes import AttributeEncoder
 
 
@@ -43,9 +42,9 @@ class Tagger:
     """
 
     def __init__(self) -> None:
-        self._model: ChainModel | None = None
+        self._answers: Answers | None = None
         self._size, self._is_crfsuite = 0, False
-        self._items: ItemSequence | None = None
+        self._asked: Asked | None = None
         self._marginals: np.ndarray | None = None
 
     # --- a model ----------------------------------------------------------------------------------
@@ -55,18 +54,19 @@ class Tagger:
         with open(name, "rb") as file:
             beginning = file.read(4)
         if is_crfsuite(beginning):
-            model = read_foreign(name).model
+            stored = stored_crfsuite(read_crfsuite(name), os.fspath(name))
         else:
-            model, _ = load_chain(name)
-        labels = model.labels.classes.tolist()
-        fits = all(isinstance(label, str) for label in labels)
-        if not isinstance(model.encoder, AttributeEncoder) or not fits:
+            found = read_model(name)
+            with as_fault_of(name):
+                stored = stored_chain(found)
+        fits = all(isinstance(label, str) for label in stored.labels.classes.tolist())
+        if not isinstance(stored.encoder, AttributeEncoder) or not fits:
             raise ValueError(
                 f"{os.fspath(name)}: it is no model of named attributes and text labels; use "
                 "taut.load"
             )
         self.close()
-        self._model, self._size = model, os.path.getsize(name)
+        self._answers, self._size = Answers(stored), os.path.getsize(name)
         self._is_crfsuite = is_crfsuite(beginning)
         return closing(self)
 
@@ -79,99 +79,104 @@ class Tagger:
             return self.open(path)
 
     def close(self) -> None:
-        self._model = self._items = self._marginals = None
+        self._answers = self._asked = self._marginals = None
 
-    def _opened(self, error: type[Exception] = ValueError) -> ChainModel:
-        if self._model is None:
+    def _opened(self, error: type[Exception] = ValueError) -> Answers:
+        if self._answers is None:
             raise error("The tagger is not opened; call open() first")
-        return self._model
+        return self._answers
 
     def labels(self) -> list[str]:
-        return self._opened().labels.classes.tolist()
+        return list(self._opened().ask.labels)
 
     # --- a sequence -------------------------------------------------------------------------------
 
     def set(self, xseq: Iterable[Any]) -> None:
         """The sequence that ``tag``, ``probability`` and ``marginal`` are about."""
-        self._opened()
-        self._items = xseq if isinstance(xseq, ItemSequence) else ItemSequence(xseq)
+        answers = self._opened()
+        if isinstance(xseq, ItemSequence):
+            xseq = xseq.summed()
+        elif isinstance(xseq, str | bytes):
+            raise ValueError(f"{xseq!r} is no sequence of items; give a list of dicts or lists")
+        self._asked = answers.ask([xseq if type(xseq) is list else list(xseq)], None)
         self._marginals = None
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
         """The best labelling of this sequence, or of the one that was set."""
         if xseq is not None:
             self.set(xseq)
-        model, items = self._opened(), self._current()
-        if not len(items):
+        answers, asked = self._opened(), self._current()
+        names = answers.ask.labels
+        if not len(asked.theta):
             return []
-        text = self._text(model, items)
-        return model.labels.decode(model.decode(text), text.lengths)[0]
+        if answers.stored.decoding == "viterbi" and not answers.ask.closed.size:
+            numbers, is_tie = best_of_one(asked.theta, answers.steps)
+            if not is_tie:
+                return [names[k] for k in numbers]
+        return [names[k] for k in answers.decode(asked).tolist()]
 
     def probability(self, yseq: Sequence[str]) -> float:
         """How probable this labelling of the sequence is."""
-        model, items = self._with_probabilities(), self._current()
-        if len(yseq) != len(items):
+        answers, asked = self._with_probabilities(), self._current()
+        if len(yseq) != len(asked.theta):
             raise ValueError(
-                f"The numbers of items and labels differ: |x| = {len(items)}, |y| = {len(yseq)}"
+                f"The numbers of items and labels differ: |x| = {len(asked.theta)}, "
+                f"|y| = {len(yseq)}"
             )
-        numbers = np.array([self._number(label) for label in yseq], np.int32)
-        if not len(items):
-            return 1.0
-        return float(np.exp(log_likelihoods(model, self._text(model, items), numbers)[0]))
+        numbers = np.array([self._number(label) for label in yseq], np.int64)
+        return float(np.exp(answers.log_probability(asked, 0, numbers))) if len(numbers) else 1.0
 
     def marginal(self, y: str, pos: int) -> float:
         """How probable the label ``y`` is at this position of the sequence."""
-        number, items = self._number(y), self._current()
-        if not 0 <= pos < len(items):
-            raise ValueError(f"pos={pos}; the sequence has {len(items)} items, from 0 on")
+        number, asked = self._number(y), self._current()
+        if not 0 <= pos < len(asked.theta):
+            raise ValueError(f"pos={pos}; the sequence has {len(asked.theta)} items, from 0 on")
         if self._marginals is None:
-            model = self._with_probabilities()
-            self._marginals = node_marginals(model, self._text(model, items))
+            self._marginals = self._with_probabilities().sums(asked, 0)[0]
         return float(self._marginals[pos, number])
 
-    def _current(self) -> ItemSequence:
-        if self._items is None:
+    def _current(self) -> Asked:
+        if self._asked is None:
             raise ValueError("there is no sequence yet; call set() or tag() with one")
-        return self._items
+        return self._asked
 
     def _number(self, label: str) -> int:
-        number = self._opened().labels.number
+        number = self._opened().stored.labels.number
         if label not in number:
             raise RuntimeError(
                 f"Failed to convert into label identifier: {label}; there are {', '.join(number)}"
             )
         return number[label]
 
-    def _with_probabilities(self) -> ChainModel:
-        model = self._opened()
-        if model.temperature > 0.0:
-            return model
+    def _with_probabilities(self) -> Answers:
+        answers = self._opened()
+        if answers.stored.temperature > 0.0:
+            return answers
         warnings.warn(
             "the model was trained for margins (ap, pa or arow), and these numbers are no "
             'probabilities; train with "lbfgs" for such',
             UserWarning,
             stacklevel=3,
         )
-        return replace(model, temperature=1.0)
-
-    @staticmethod
-    def _text(model: ChainModel, items: ItemSequence) -> Any:
-        assert model.encoder is not None
-        return rows_of(model.encoder, numbered([items]))
+        return Answers(answers.stored._replace(temperature=1.0))
 
     # --- what is in the model ---------------------------------------------------------------------
 
     def info(self) -> ParsedDump:
         """Labels, attributes and weights that are not zero."""
-        model, found = self._opened(RuntimeError), ParsedDump()
-        labels, names = model.labels.classes.tolist(), list(model.attribute_names())
+        answers, found = self._opened(RuntimeError), ParsedDump()
+        labels, weights = answers.ask.labels, answers.ask.weights
+        assert answers.stored.encoder is not None
+        names = list(answers.stored.encoder.names())
         found.labels = {label: str(k) for k, label in enumerate(labels)}
         found.attributes = {name: str(k) for k, name in enumerate(names)}
-        matrix = sparse.coo_array(model.node_weights())
-        for f, k, value in zip(*matrix.coords, matrix.data, strict=True):
+        attribute = np.repeat(np.arange(len(names)), np.diff(weights.begin))
+        for f, k, value in zip(
+            attribute.tolist(), weights.label.tolist(), weights.value.tolist(), strict=True
+        ):
             if value != 0.0:
-                found.state_features[names[f], labels[k]] = float(value)
-        steps = model.step_weights()[0]
+                found.state_features[names[f], labels[k]] = value
+        steps = answers.ask.tables.shared
         for before, after in np.argwhere(steps).tolist():
             found.transitions[labels[before], labels[after]] = float(steps[before, after])
         found.header = {

@@ -5,15 +5,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-import numpy as np
-from scipy import sparse
-
-from taut.chain.file import save_chain
-from taut.chain.model import ChainModel
 from taut.compat.pycrfsuite._logparser import TrainLogParser
-from taut.compat.pycrfsuite.crfsuite_parameters import ALGORITHMS, ALIASES, TITLES, plan_of
-from taut.compat.pycrfsuite.crfsuite_training import Instance, train_chain
-from taut.compat.pycrfsuite.item_sequence import ItemSequence
+from taut.compat.pycrfsuite.crfsuite_parameters import ALGORITHMS, ALIASES, TITLES
+from taut.compat.pycrfsuite.item_sequence import Instance, ItemSequence
 
 
 class CRFSuiteError(Exception):
@@ -132,6 +126,11 @@ class BaseTrainer:
         Those of the group ``holdout`` are left out, and the log says at the end how well they are
         labelled. Without any sequence no file is written.
         """
+        # Here, because who tags needs nothing of it: it takes seconds to import.
+        from taut.chain.file import save_chain
+        from taut.compat.pycrfsuite.crfsuite_plan import plan_of
+        from taut.compat.pycrfsuite.crfsuite_training import sizes, train_chain
+
         self._before_train()
         plan = plan_of(self._algorithm, self.get_params())
         if holdout >= 0:
@@ -147,7 +146,8 @@ class BaseTrainer:
         begin = time.process_time()
         self.message("Storing the model\n")
         save_chain(trained, model, {"format": "attributes"})
-        self._say_size(trained)
+        for line in sizes(trained):
+            self.message(line)
         self.message(f"Seconds required: {time.process_time() - begin:.3f}\n")
         self.message("\n")
 
@@ -176,13 +176,6 @@ class BaseTrainer:
             is_next = line.startswith("Seconds required: ")
 
         return say
-
-    def _say_size(self, model: ChainModel) -> None:
-        used = np.diff(sparse.csr_array(model.node_weights()).indptr) > 0
-        self.message(f"Number of active features: {np.count_nonzero(model.w)} ({len(model.w)})\n")
-        self.message(f"Number of active attributes: {used.sum()} ({len(used)})\n")
-        n_labels = len(model.labels.classes)
-        self.message(f"Number of active labels: {n_labels} ({n_labels})\n")
 
 
 class Trainer(BaseTrainer):

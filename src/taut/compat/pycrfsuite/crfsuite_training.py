@@ -1,11 +1,12 @@
 """From appended sequences to a trained chain, with CRFsuite's log as it goes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from taut.chain.given_weights import (
     NodeWeights,
@@ -16,20 +17,13 @@ from taut.chain.given_weights import (
 )
 from taut.chain.model import ChainModel
 from taut.chain.training import Data, Training, new_training
-from taut.compat.pycrfsuite.crfsuite_parameters import Plan
-from taut.compat.pycrfsuite.item_sequence import ItemSequence, numbered
+from taut.compat.pycrfsuite.crfsuite_plan import Plan
+from taut.compat.pycrfsuite.item_sequence import Instance, numbered
 from taut.solvers import solve
 from taut.structures.features_build import observed_layout
 from taut.structures.pairwise import Pairwise
 from taut.structures.pairwise_build import pairwise_problem
 from taut.structures.sparse_steps import new_steps
-
-
-class Instance(NamedTuple):
-    items: ItemSequence
-    labels: list[str]
-    group: int
-
 
 Say = Callable[[str], None]
 
@@ -157,6 +151,15 @@ def _say_scores(
     right, whole = sum(y == z for y, z in pairs), sum(map(list.__eq__, true, predicted))
     for what, part, of in (("Item", right, len(pairs)), ("Instance", whole, len(true))):
         say(f"{what} accuracy: {part} / {of} ({part / max(of, 1):.4f})\n")
+
+
+def sizes(model: ChainModel) -> Iterator[str]:
+    """How large a model is, in lines of the log."""
+    used = np.diff(sparse.csr_array(model.node_weights()).indptr) > 0
+    n_labels = len(model.labels.classes)
+    yield f"Number of active features: {np.count_nonzero(model.w)} ({len(model.w)})\n"
+    yield f"Number of active attributes: {used.sum()} ({len(used)})\n"
+    yield f"Number of active labels: {n_labels} ({n_labels})\n"
 
 
 # --- features that are rare -----------------------------------------------------------------------

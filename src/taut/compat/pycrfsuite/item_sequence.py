@@ -1,7 +1,7 @@
 """The attributes of a sequence, as CRFsuite has them: a name and a number each."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,11 +43,27 @@ class ItemSequence:
         """A dict {attribute: number} for each item."""
         return [dict(zip(names, values, strict=True)) for names, values in self.tokens]
 
+    def summed(self) -> list[dict[str, float]]:
+        """The same with the values added up that an item has for one attribute."""
+        found = []
+        for names, values in self.tokens:
+            total = dict.fromkeys(names, 0.0)
+            for name, value in zip(names, values, strict=True):
+                total[name] += value
+            found.append(total)
+        return found
+
     def __len__(self) -> int:
         return len(self.tokens)
 
     def __repr__(self) -> str:
         return f"<ItemSequence of size {len(self)}>"
+
+
+class Instance(NamedTuple):
+    items: ItemSequence
+    labels: list[str]
+    group: int
 
 
 def numbered(sequences: Sequence[ItemSequence]) -> Attributes:
