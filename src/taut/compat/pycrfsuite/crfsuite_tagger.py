@@ -17,7 +17,7 @@ from taut.compat.crfsuite_stored import stored_crfsuite
 from taut.compat.pycrfsuite.item_sequence import ItemSequence
 from taut.files.model_file import read_model
 from taut.tagger.answers import Answers
-from taut.tagger.asking import Asked
+from taut.tagger.asking import Asked, add_ends
 from taut.tagger.best_labels import best_of_one
 from taut.text.attributes import AttributeEncoder
 
@@ -43,8 +43,9 @@ class Tagger:
 
     def __init__(self) -> None:
         self._answers: Answers | None = None
-        self._size, self._is_crfsuite = 0, False
-        self._asked: Asked | None = None
+        self._size, self._is_crfsuite, self._is_plain = 0, False, False
+        self._items: Sequence[Any] | None = None
+        self._asked: Asked | None = None  # about them, when it is needed
         self._marginals: np.ndarray | None = None
 
     # --- a model ----------------------------------------------------------------------------------
@@ -67,6 +68,7 @@ class Tagger:
             )
         self.close()
         self._answers, self._size = Answers(stored), os.path.getsize(name)
+        self._is_plain = stored.decoding == "viterbi" and not self._answers.ask.closed.size
         self._is_crfsuite = is_crfsuite(beginning)
         return closing(self)
 
@@ -79,7 +81,7 @@ class Tagger:
             return self.open(path)
 
     def close(self) -> None:
-        self._answers = self._asked = self._marginals = None
+        self._answers = self._items = self._asked = self._marginals = None
 
     def _opened(self, error: type[Exception] = ValueError) -> Answers:
         if self._answers is None:
@@ -93,27 +95,36 @@ class Tagger:
 
     def set(self, xseq: Iterable[Any]) -> None:
         """The sequence that ``tag``, ``probability`` and ``marginal`` are about."""
-        answers = self._opened()
+        self._keep(xseq)
+        self._current()
+
+    def _keep(self, xseq: Iterable[Any]) -> Sequence[Any]:
+        self._opened()
         if isinstance(xseq, ItemSequence):
             xseq = xseq.summed()
         elif isinstance(xseq, str | bytes):
             raise ValueError(f"{xseq!r} is no sequence of items; give a list of dicts or lists")
-        self._asked = answers.ask([xseq if type(xseq) is list else list(xseq)], None)
-        self._marginals = None
+        self._items = items = xseq if type(xseq) is list else list(xseq)
+        self._asked = self._marginals = None
+        return items
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
         """The best labelling of this sequence, or of the one that was set."""
         if xseq is not None:
-            self.set(xseq)
+            items = self._keep(xseq)
+            answers = self._opened()
+            ask = answers.ask
+            if items and ask.items and self._is_plain:  # what is done most often
+                theta = ask.weights.scores(ask.items.read([items]))
+                add_ends(ask.weights, theta, 0, -1)
+                numbers, is_tie = best_of_one(theta, answers.steps)
+                if not is_tie:
+                    names = ask.labels
+                    return [names[k] for k in numbers]
         answers, asked = self._opened(), self._current()
-        names = answers.ask.labels
         if not len(asked.theta):
             return []
-        if answers.stored.decoding == "viterbi" and not answers.ask.closed.size:
-            numbers, is_tie = best_of_one(asked.theta, answers.steps)
-            if not is_tie:
-                return [names[k] for k in numbers]
-        return [names[k] for k in answers.decode(asked).tolist()]
+        return [answers.ask.labels[k] for k in answers.decode(asked).tolist()]
 
     def probability(self, yseq: Sequence[str]) -> float:
         """How probable this labelling of the sequence is."""
@@ -137,7 +148,10 @@ class Tagger:
 
     def _current(self) -> Asked:
         if self._asked is None:
-            raise ValueError("there is no sequence yet; call set() or tag() with one")
+            answers = self._opened()
+            if self._items is None:
+                raise ValueError("there is no sequence yet; call set() or tag() with one")
+            self._asked = answers.ask([self._items], None)
         return self._asked
 
     def _number(self, label: str) -> int:
