@@ -81,22 +81,39 @@ def test_scores_of_each_step_are_not_held_of_much_text(
     assert len(loads) == 1
 
 
-@pytest.mark.parametrize("command", [["tag"], ["tag", "--probabilities", "--nbest", "2"], ["eval"]])
-def test_numpy_is_all_it_needs(command, taut, crf, text, tmp_path):
-    expected = taut(*command, "-m", crf, text)
-    home = tmp_path / "home"
-    home.mkdir()
-    home.chmod(0o500)
+def alone(folder, *command):
+    """The command line where NumPy is all there is, and nothing can be written but here."""
+    home = folder / "home"
+    home.mkdir(mode=0o500)
     environment = {
         "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(home), "TMPDIR": str(home),
         "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0",
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", ALONE, *command, "-m", str(crf), str(text)],
-        capture_output=True, text=True, env=environment, cwd=tmp_path,
+        [sys.executable, "-c", ALONE, *map(str, command)],
+        capture_output=True, text=True, env=environment, cwd=folder,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == expected
     assert list(home.iterdir()) == []
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", [["tag"], ["tag", "--probabilities", "--nbest", "2"], ["eval"]])
+def test_numpy_is_all_it_needs(command, taut, crf, text, tmp_path):
+    assert alone(tmp_path, *command, "-m", crf, text) == taut(*command, "-m", crf, text)
+
+
+def test_without_a_compiler_much_text_takes_its_time(taut, model, tmp_path):
+    text = tmp_path / "much.txt"
+    text.write_text(columns(ROWS) * (answering.MOST_TOKENS["labels"] // sum(map(len, ROWS)) + 1))
+    command = ["tag", "-m", model, text]
+    assert alone(tmp_path, *command) == taut(*command)
+
+
+def test_what_needs_more_than_numpy_says_so(text, tmp_path):
+    code, out, said = alone(tmp_path, "train", text, "-o", tmp_path / "model", "--template", "ner")
+    assert (code, out) == (1, "")
+    assert said.startswith("taut: error: taut train needs ")
+    assert "which is not installed; pip install taut, without --no-deps" in said
 
 
 def test_labels_that_cannot_be_kept_are_named_by_line(fails, crf, tmp_path, both_ways):

@@ -5,6 +5,7 @@ the same.
 """
 
 import sys
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +76,8 @@ class Answering:
     def _is_much(self, what: str) -> bool:
         if sys.modules.get("numba") is not None:  # then nothing has to be loaded
             return True
+        if find_spec("numba") is None:  # NumPy is all there is
+            return False
         if what == "labels" and self.stored.decoding == "posterior":
             what = "sums"
         n_labels = len(self.names)
