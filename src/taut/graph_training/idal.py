@@ -110,7 +110,7 @@ def sdca(view, n_steps):
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, f, f_end = draw_blocks(view)  # line 3
+        t, t_end, e, e_end, f, f_end, _, _ = draw_blocks(view)  # line 3
         for node in range(t, t_end):
             count_visit(view, node, prox_node(view, node))
         for edge in range(e, e_end):

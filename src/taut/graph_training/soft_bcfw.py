@@ -16,7 +16,8 @@ the place of M, rho and C as in a sum over examples, and B for the paper's A wit
     14      mu <- mu + gamma d
     15      w = Psi mu,   delta = B mu / rho
 
-d_u and d_v are the marginals of d, N the number of factors that the variable is in. A *pairwise*
+d_u and d_v are the marginals of d, N the number of factors that the variable is in. Factors over
+three or more variables take the same step in ``table_steps``, counts in ``count_steps``. A *pairwise*
 step, which is not in the paper, goes from the worst state with mu > 0 to the best one and converges
 linearly: d = e_best - e_worst, and gamma is at most mu(worst).
 
@@ -56,6 +57,7 @@ from taut.graph_training.steps import (
     reparametrise_node,
     squares,
 )
+from taut.graph_training.table_steps import visit_table
 from taut.solvers.checks import parsed
 from taut.structures.graphs.blocks import combine_two_cells
 
@@ -80,6 +82,7 @@ consistency, 1 is a good start
 
     direction: Step | str = Step.PAIRWISE
 
+    takes_tables: ClassVar[bool] = True
     name: ClassVar[str] = "soft-constraint block-coordinate Frank-Wolfe"
 
     def __post_init__(self) -> None:
@@ -95,9 +98,10 @@ def soft_bcfw(view, n_steps, pairwise):
     """Lines 2 to 16: so many blocks, or as many more as complete an example."""
     count, factors = view.state.count, view.factors
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
+    first_table = factors.owner.size - factors.tables.norm.size
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, f, f_end = draw_blocks(view)  # line 3
+        t, t_end, e, e_end, f, f_end, g, g_end = draw_blocks(view)  # line 3
         for node in range(t, t_end):
             count_visit(view, node, visit_variable(view, node, pairwise))
         for edge in range(e, e_end):
@@ -105,6 +109,8 @@ def soft_bcfw(view, n_steps, pairwise):
         for of_counts in range(f, f_end):
             gap = step_count(view, of_counts, not pairwise)
             count_visit(view, n_nodes + n_edges + of_counts, gap)
+        for table in range(g, g_end):
+            count_visit(view, first_table + table, visit_table(view, table, pairwise))
 
 
 @compiled
