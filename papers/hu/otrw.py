@@ -78,6 +78,7 @@ class GiniOTRW(IDAL):
 
     temperature: float = 1.0
 
+    takes_tables: ClassVar[bool] = False
     name: ClassVar[str] = "inexact dual augmented Lagrangian, Gini-OTRW entropy"
 
     def start(self, problem: Any, objective: Objective) -> "OTRWRun":

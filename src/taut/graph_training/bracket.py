@@ -19,7 +19,7 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.graph_training.factor_state import View
 from taut.graph_training.lower_bound import Witness, lower_bound
-from taut.graph_training.table_steps import reparametrise_table
+from taut.graph_training.table_steps import first_table, reparametrise_table
 from taut.inference.counts import best_count
 from taut.inference.local_polytope import simplex_threshold
 from taut.structures.graphs.blocks import (
@@ -129,8 +129,7 @@ def measure(view, upper, soft, gaps):
 def measure_tables(view, upper, soft, gaps):
     """The part of ``measure`` that is about tables."""
     factors, state, temperature = view.factors, view.state, view.rules.temperature
-    tables = factors.tables
-    first = factors.owner.size - tables.norm.size
+    tables, first = factors.tables, first_table(factors)
     for f in range(tables.norm.size):
         i = factors.owner[first + f]
         at, end = tables.at[f], tables.at[f + 1]

@@ -16,6 +16,7 @@ from taut.graph_training.factor_state import (
     add_features,
     write_violation,
 )
+from taut.graph_training.table_steps import first_table
 from taut.inference.counts import project_count
 from taut.inference.joint_tables import make_joint_consistent
 from taut.inference.local_polytope import make_consistent
@@ -138,8 +139,7 @@ def disagreement(view, node, edge, other_node, other_edge):
         for k in range(factors.edge_at[e], factors.edge_at[e + 1]):
             value -= edge[k] * other_edge[k]
         total += view.importance[factors.owner[n_nodes + e]] * value
-    tables = factors.tables
-    first = factors.owner.size - tables.norm.size
+    tables, first = factors.tables, first_table(factors)
     for f in range(tables.norm.size):
         value = 1.0
         for k in range(tables.at[f], tables.at[f + 1]):
