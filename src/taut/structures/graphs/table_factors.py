@@ -105,7 +105,9 @@ def _checked(
 
 
 def _checked_rows(rows: Any, n_tables: int, n_features: int) -> Rows:
-    rows = as_rows(np.zeros((n_tables if n_features else 0, 0)) if rows is None else rows)
+    if rows is None:
+        rows = np.zeros((n_tables, 0 if n_tables else n_features))
+    rows = as_rows(rows)
     if rows.n_features != n_features:
         raise ValueError(
             f"the tables have {rows.n_features} features, the model has n_table_features="
