@@ -107,7 +107,7 @@ def greedy_steps(view, n_steps):
     state, count = view.state, view.state.count
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, f, f_end = draw_blocks(view)
+        t, t_end, e, e_end, f, f_end, _, _ = draw_blocks(view)
         enlarge_working_set(view, view.factors.owner[t])
         for node in range(t, t_end):
             prox_node(view, node)

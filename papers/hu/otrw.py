@@ -78,6 +78,7 @@ class GiniOTRW(IDAL):
 
     temperature: float = 1.0
 
+    takes_tables: ClassVar[bool] = False
     name: ClassVar[str] = "inexact dual augmented Lagrangian, Gini-OTRW entropy"
 
     def start(self, problem: Any, objective: Objective) -> "OTRWRun":
@@ -165,7 +166,7 @@ def otrw_steps(view, trees, n_steps):
     count, n_nodes = view.state.count, view.factors.node_at.size - 1
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, _, _ = draw_blocks(view)
+        t, t_end, e, e_end, _, _, _, _ = draw_blocks(view)
         for node in range(t, t_end):
             count_visit(view, node, otrw_node(view, trees, node))
         for edge in range(e, e_end):

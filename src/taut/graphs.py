@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from taut.arrays.sound_sparse import sound_csr
+from taut.graph_tables import StackedTables, checked_tables
 
 EXPECTED = "(node_features, edges) or (node_features, edges, edge_features), or a taut.Graph"
 EXPECTED_EDGES = "integers of shape (number of edges, 2) are expected"
@@ -21,6 +22,10 @@ class Graph(NamedTuple):
     ``node_weights`` (n,); all but the first two may be None. Where scores depend on the direction
     of an edge (``pairwise="full"``), its first node is the first state's. Types number kinds of
     nodes and edges that have weights of their own. ``node_weights`` say how much a mistake counts.
+
+    ``tables`` lists the nodes of each *table*, three or more whose labels are scored together, in
+    an order that is the same for all tables of a type; ``table_features`` (tables, f) and
+    ``table_types`` (tables,) are like those of edges. See :class:`taut.GraphSVM`.
     """
 
     nodes: Any  # (n, d) array or sparse matrix
@@ -29,6 +34,9 @@ class Graph(NamedTuple):
     node_types: Any = None  # (n,) integers
     edge_types: Any = None  # (m,) integers
     node_weights: Any = None  # (n,)
+    tables: Any = None  # a list of lists of nodes
+    table_features: Any = None  # (tables, f)
+    table_types: Any = None  # (tables,) integers
 
 
 class StackedGraphs(NamedTuple):
@@ -42,6 +50,11 @@ class StackedGraphs(NamedTuple):
     node_type: np.ndarray | None
     edge_type: np.ndarray | None
     node_weight: np.ndarray | None
+    tables: StackedTables | None = None  # None if no graph has any
+
+    @property
+    def n_table_features(self) -> int:
+        return 0 if self.tables is None else self.tables.n_features
 
     @property
     def n_edge_features(self) -> int:
@@ -76,11 +89,36 @@ def stack_graphs(graphs: Any, name: str = "graphs") -> StackedGraphs:
         lengths,
         np.concatenate(ends),
         n_edges,
-        _edge_features(parts, n_edges, name),
+        _features(parts, "edge", n_edges, name),
         _per_item(parts, "node_types", lengths, "nodes", np.int32, name),
         edge_type,
         _per_item(parts, "node_weights", lengths, "nodes", np.float64, name),
+        _tables(parts, lengths, name),
     )
+
+
+def _tables(parts: list[Graph], lengths: np.ndarray, name: str) -> StackedTables | None:
+    for i, graph in enumerate(parts):
+        if graph.tables is None and not (graph.table_features is graph.table_types is None):
+            raise ValueError(
+                f"{name}[{i}] has features or types of tables, but no tables; [] says that it has "
+                "none"
+            )
+    if all(graph.tables is None for graph in parts):
+        return None
+    nodes = [checked_tables(g.tables, lengths[i], f"{name}[{i}]") for i, g in enumerate(parts)]
+    found = StackedTables(nodes, None, None)
+    rows = _features(parts, "table", found.per_graph, name)
+    if all(graph.table_types is None for graph in parts):
+        return found._replace(rows=rows)
+    # A graph without tables may leave their types out.
+    none = np.zeros(0, np.int32)
+    parts = [
+        graph if of_graph else graph._replace(table_types=none)
+        for graph, of_graph in zip(parts, nodes, strict=True)
+    ]
+    types = _per_item(parts, "table_types", found.per_graph, "tables", np.int32, name)
+    return found._replace(rows=rows, type=types)
 
 
 def _check_no_parallels(
@@ -186,36 +224,38 @@ def _edges(edges: Any, n_nodes: int, place: str) -> np.ndarray:
     return ends.astype(np.int32)
 
 
-def _edge_features(parts: list[Graph], n_edges: np.ndarray, name: str) -> Any:
-    given = [i for i, g in enumerate(parts) if g.edge_features is not None]
+def _features(parts: list[Graph], kind: str, counts: np.ndarray, name: str) -> Any:
+    """Of all edges, or of all tables."""
+    values = [getattr(graph, f"{kind}_features") for graph in parts]
+    given = [i for i, value in enumerate(values) if value is not None]
     if not given:
         return None
     matrices = []
     # A graph without edges may leave its features out.
-    absent = [i for i, g in enumerate(parts) if g.edge_features is None and n_edges[i]]
+    absent = [i for i, value in enumerate(values) if value is None and counts[i]]
     if absent:
         raise ValueError(
-            f"{name}[{absent[0]}] has no edge features but {name}[{given[0]}] has; give them for "
+            f"{name}[{absent[0]}] has no {kind} features but {name}[{given[0]}] has; give them for "
             "all graphs or for none"
         )
-    first = matrix(parts[given[0]].edge_features, f"{name}[{given[0]}]", "edge")
-    for i, g in enumerate(parts):
-        if n_edges[i] == 0:
-            kind = sparse.csr_array if sparse.issparse(first) else np.zeros
-            x = kind((0, first.shape[1]))
+    first = matrix(values[given[0]], f"{name}[{given[0]}]", kind)
+    for i, value in enumerate(values):
+        if counts[i] == 0:
+            empty = sparse.csr_array if sparse.issparse(first) else np.zeros
+            x = empty((0, first.shape[1]))
         else:
-            x = matrix(g.edge_features, f"{name}[{i}]", "edge")
-        if x.shape[0] != n_edges[i]:
+            x = matrix(value, f"{name}[{i}]", kind)
+        if x.shape[0] != counts[i]:
             raise ValueError(
-                f"{name}[{i}] has {n_edges[i]} edges but {x.shape[0]} rows of edge features"
+                f"{name}[{i}] has {counts[i]} {kind}s but {x.shape[0]} rows of {kind} features"
             )
         if x.shape[1] != first.shape[1]:
             raise ValueError(
-                f"{name}[{i}] has {x.shape[1]} features per edge but {name}[{given[0]}] has "
+                f"{name}[{i}] has {x.shape[1]} features per {kind} but {name}[{given[0]}] has "
                 f"{first.shape[1]}"
             )
         matrices.append(x)
-    return _joined(matrices, name, "edge")
+    return _joined(matrices, name, kind)
 
 
 def _per_item(
@@ -318,6 +358,7 @@ def without_nodes(stacked: StackedGraphs, keep: np.ndarray) -> tuple[StackedGrap
             part(stacked.node_type, keep),
             part(stacked.edge_type, kept_edge),
             part(stacked.node_weight, keep),
+            None if stacked.tables is None else stacked.tables.without(keep, stacked.lengths),
         ),
         left,
     )

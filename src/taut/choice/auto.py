@@ -81,7 +81,8 @@ def choose_solver(
                 "which averages its iterates, or leave averaging out"
             )
         return choose_for_squares(problem)
-    if problem.has_counts and rho is not None:
+    has_oracle = Capability.MAX_ORACLE in problem.capabilities
+    if rho is not None and (problem.has_counts or not has_oracle):
         return AugmentedLagrangian(rho=rho)
     if problem.dim <= FEW_WEIGHTS and not averaging:
         if not problem.is_compiled and problem.n <= MOST_TOGETHER:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from taut.decode import decode
 from taut.estimators._base import StructuredEstimator
 from taut.estimators._node_labels import NodeLabels
+from taut.estimators._table_kinds import numbered_tables, table_kinds
 from taut.graphs import StackedGraphs, place_of, stack_graphs, without_nodes
 from taut.labels import check_labels, is_labelled
 from taut.losses import checked_weights
@@ -98,6 +99,8 @@ class GraphEstimator(StructuredEstimator):
             cost=self._costs(truth[labelled], types, node_labels),
             node_weight=stacked.node_weight,
             normalize=self._is_normalized(),
+            tables=numbered_tables(stacked, model),
+            table_rows=None if stacked.tables is None else stacked.tables.rows,
             importance=weights,
             inference=self._training_inference(),
             accuracy=self._oracle_accuracy(),
@@ -112,6 +115,8 @@ class GraphEstimator(StructuredEstimator):
             self.coef_, self.intercept_, self.edge_coef_ = (
                 parts[0] if len(parts) == 1 else parts for parts in model.weights(solution.w)
             )
+            tables = model.table_weights(solution.w)
+            self.table_coef_ = tables[0] if len(tables) == 1 else tables
 
         posed = self._formulated(problem) if crf is None else crf(problem, labelled)
         return self._prepared(posed, complete, earlier)
@@ -139,6 +144,8 @@ class GraphEstimator(StructuredEstimator):
             bias=self.bias,
             attractive=self.attractive,
             by_feature=sparse.issparse(stacked.rows),
+            tables=table_kinds(stacked, MOST_ABSENT),
+            n_table_features=stacked.n_table_features,
         )
 
     def _check_comparable(self, joins: Any, node_labels: NodeLabels) -> None:
@@ -172,13 +179,16 @@ class GraphEstimator(StructuredEstimator):
     def _problem_to_predict(
         self, stacked: StackedGraphs, inference: str, truth: np.ndarray | None = None
     ) -> GraphProblem:
-        model = self._graph_model
+        model, tables = self._graph_model, stacked.tables
+        absent = ["edge"] * (len(stacked.ends) == 0)
+        absent += ["table"] * (tables is None or not tables.per_graph.any())
         for what, found, fitted in (
             ("node", stacked.rows.shape[1], model.n_features),
             ("edge", stacked.n_edge_features, model.n_edge_features),
+            ("table", stacked.n_table_features, model.n_table_features),
         ):
             # Graphs without any edge have no features of edges.
-            if found != fitted and not (what == "edge" and len(stacked.ends) == 0):
+            if found != fitted and what not in absent:
                 given = f"{found} features per {what}" if found else f"no {what} features"
                 raise ValueError(
                     f"graphs have {given}, the model was fitted with {fitted or 'none'}"
@@ -186,6 +196,7 @@ class GraphEstimator(StructuredEstimator):
         edge_rows = stacked.edge_rows
         if edge_rows is None and model.n_edge_features:
             edge_rows = np.zeros((0, model.n_edge_features))
+        table_rows = None if tables is None or "table" in absent else tables.rows
         return graph_problem(
             model,
             stacked.rows,
@@ -196,6 +207,8 @@ class GraphEstimator(StructuredEstimator):
             edge_rows=edge_rows,
             node_type=self._labels.checked_types(stacked),
             edge_type=_edge_types(stacked, model),
+            tables=numbered_tables(stacked, model),
+            table_rows=table_rows,
             inference=inference,
         )
 

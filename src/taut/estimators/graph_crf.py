@@ -160,6 +160,11 @@ class GraphCRF(GraphProbabilities):
         self._check_options()
         self._check_solver()
         stacked = stack_graphs(graphs)
+        if stacked.tables is not None:
+            raise ValueError(
+                f"the graphs have tables, which {type(self).__name__} has no probabilities for; "
+                "train GraphSVM on them, or leave the tables out"
+            )
         crf = self._crf if self._trains_exactly(stacked) else None
         if crf is None and self.l1:
             raise ValueError(

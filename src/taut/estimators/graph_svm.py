@@ -52,6 +52,8 @@ class GraphSVM(GraphEstimator):
         at a time. "soft-bcfw", "soft-sdca" (edges agree with their nodes softly),
         "augmented-lagrangian" and "idal" (exactly, in the limit) use no inference: they step from
         node to edge to node, and solve the LP relaxation.
+        Graphs with ``tables`` (:class:`taut.Graph`: scores of three or more nodes together) are for
+        these four; "auto" is "augmented-lagrangian" then, and prediction is an integer program.
     rho : float
         Of solvers without inference: what disagreement may be; small values enforce consistency.
 
@@ -62,6 +64,8 @@ class GraphSVM(GraphEstimator):
     solution_ : the certificate; of the LP relaxation where ``inference_`` relaxes
     coef_, intercept_, edge_coef_ : weights by node type (n_basis, features), (n_basis,) and edge
         type (edge features, n_basis); not in a list if there is one type only
+    table_coef_ : likewise weights by type of table (table features, labels of the first node, of
+        the second, ...); an empty list without tables
     w_, n_iter_, n_features_in_
 
     Examples

@@ -19,6 +19,7 @@ import numpy as np
 from taut._compile import both_modes, compiled
 from taut.graph_training.factor_state import View
 from taut.graph_training.lower_bound import Witness, lower_bound
+from taut.graph_training.table_steps import first_table, reparametrise_table
 from taut.inference.counts import best_count
 from taut.inference.local_polytope import simplex_threshold
 from taut.structures.graphs.blocks import (
@@ -27,6 +28,7 @@ from taut.structures.graphs.blocks import (
     take_messages_of_edge,
 )
 from taut.structures.graphs.kernels import score_edge, score_node
+from taut.structures.graphs.table_factors import score_table
 
 
 class Bracket(NamedTuple):
@@ -120,6 +122,27 @@ def measure(view, upper, soft, gaps):
         upper[i] += best + offset
         soft[i] += best - mean
         gaps[n_nodes + n_edges + f] = importance[i] * (best - mean)
+    measure_tables(view, upper, soft, gaps)
+
+
+@compiled
+def measure_tables(view, upper, soft, gaps):
+    """The part of ``measure`` that is about tables."""
+    factors, state, temperature = view.factors, view.state, view.rules.temperature
+    tables, first = factors.tables, first_table(factors)
+    for f in range(tables.norm.size):
+        i = factors.owner[first + f]
+        at, end = tables.at[f], tables.at[f + 1]
+        theta = state.scratch.theta[: end - at]
+        true = tables.true_at[f] - at
+        score_table(view.graph.tables, state.w, f, theta)
+        upper[i] -= theta[true]
+        reparametrise_table(view, f, theta)
+        best = soft_max(theta, temperature, state.scratch.d)
+        value, gap = gap_parts(theta, state.edge[at:end], temperature)
+        upper[i] += best
+        soft[i] += best - value
+        gaps[first + f] = view.importance[i] * gap
 
 
 def bracket(view: View, witness: Witness) -> Bracket:

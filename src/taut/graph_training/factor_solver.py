@@ -69,6 +69,7 @@ class FactorSolver(Solver):
     is_loose_at_first: ClassVar[bool] = True
     has_multipliers: ClassVar[bool] = False  # or they are zero
     has_free_weights: ClassVar[bool] = False  # or whether w and delta follow from the marginals
+    takes_tables: ClassVar[bool] = False  # factors over three or more nodes
     name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -123,7 +124,7 @@ class FactorSolver(Solver):
         """What it takes over, beside marginals and multipliers."""
 
     def check_factors(self, factors: Factors) -> None:
-        """Refuse what the solver cannot do."""
+        """Refuse what the solver cannot do, beside tables unless it takes them."""
 
     @abstractmethod
     def move(self, view: View, n_steps: int) -> None:
@@ -176,6 +177,13 @@ class FactorRun(AnyRun):
         if solver.temperature > 0:
             self.certifies = f"relaxed CRF (Gini entropy, temperature {solver.temperature:g})"
         self.graph, self.factors = problem.arrays, factors_of(problem.arrays)
+        n_tables = len(self.factors.tables.norm)
+        if n_tables and not solver.takes_tables:
+            raise ValueError(
+                f"{describe(solver)} steps on nodes, edges and counts, and there are {n_tables} "
+                'tables over three or more nodes; use solver="soft-bcfw" or '
+                '"augmented-lagrangian"'
+            )
         solver.check_factors(self.factors)
         self.blocks = len(self.factors.owner)
         self.state = self._cold_state(objective)
@@ -184,9 +192,15 @@ class FactorRun(AnyRun):
             C=self.C,
             temperature=float(solver.temperature),
             # Without entropy, count factors leave no more than 1 / L_d = 1 / rho.
-            norm=np.inf if len(self.factors.low) else float(degree + self.graph.nodes.width),
+            norm=np.inf if len(self.factors.low) else float(degree + self._most_summed()),
         )
         self.view = View(self.graph, self.factors, self.importance, rules, self.state)
+
+    def _most_summed(self) -> int:
+        """Of how many entries of a factor's marginals one of a node's is the sum, at most."""
+        tables, states = self.factors.tables, self.graph.nodes.width
+        cells = np.repeat(np.diff(tables.at), np.diff(tables.pointer))
+        return max(states, int((cells // tables.size).max(initial=0)))
 
     def _cold_state(self, objective: Objective) -> FactorState:
         problem, solver = self.problem, self.solver
@@ -274,7 +288,8 @@ class FactorRun(AnyRun):
 
     def _check_distributions(self, arrays: dict[str, np.ndarray]) -> None:
         factors = self.factors
-        places = {"node": factors.node_at, "edge": factors.edge_at}
+        of_edges = np.concatenate([factors.edge_at, factors.tables.at[1:]])
+        places = {"node": factors.node_at, "edge": of_edges}
         places |= {f"witness.{name}": at for name, at in places.items()}
         for name, at in places.items():
             marginals = arrays[name]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taut._compile import Flags, Integers, Vector, both_modes, by_reference, compiled
+from taut.inference.joint_tables import marginals_of_joint
 from taut.solvers.sampling import Sampler
 from taut.structures.graphs.arrays import GraphArrays
 from taut.structures.graphs.blocks import (
@@ -23,6 +24,7 @@ from taut.structures.graphs.blocks import (
     push_node,
 )
 from taut.structures.graphs.factors import Factors
+from taut.structures.graphs.table_factors import push_table
 
 # positions in FactorState.count
 STEPS, UPDATES, VISITS = 0, 1, 2
@@ -46,7 +48,7 @@ class Scratch(NamedTuple):
     theta: Vector
     d: Vector  # a change of the block's marginals
     c: Vector  # of a basis
-    first: Vector  # marginals of a table: rows
+    first: Vector  # marginals of an edge: rows; or of all members of a table
     second: Vector  # columns
     sorted: Integers  # of the members of a count factor
     nodes: Vector  # scores of all nodes of an example
@@ -60,7 +62,7 @@ class FactorState(NamedTuple):
     lower: Vector  # (dim,), or empty without bounds
     upper: Vector
     node: Vector  # marginals of all nodes, packed
-    edge: Vector
+    edge: Vector  # of all edges, then of all tables
     chosen: Vector  # of count factors
     delta: Vector  # messages
     nu: Vector  # multipliers, laid out like the messages
@@ -84,16 +86,17 @@ class View(NamedTuple):
 
 
 def new_scratch(graph: GraphArrays, factors: Factors) -> Scratch:
-    width = graph.nodes.width
+    width, tables = graph.nodes.width, factors.tables
     members = int(np.diff(factors.count_at).max(initial=0))
-    cells = max(width * width, members)
+    cells = max(width * width, members, int(np.diff(tables.at).max(initial=0)))
+    marginals = max(width, members, int(np.diff(tables.message_at).max(initial=0)))
     basis = np.concatenate([graph.nodes.basis.size, graph.edges.basis.size])
     return Scratch(
         theta=np.zeros(cells),
         d=np.zeros(cells),
         c=np.zeros(int(basis.max())),
-        first=np.zeros(max(width, members)),
-        second=np.zeros(max(width, members)),
+        first=np.zeros(marginals),
+        second=np.zeros(marginals),
         sorted=np.zeros(members, np.int64),
         nodes=np.zeros(int(np.diff(factors.node_at[graph.pointer]).max(initial=0))),
         edges=np.zeros(int(np.diff(factors.edge_at[factors.edge_start]).max(initial=0))),
@@ -116,7 +119,7 @@ def new_state(
         lower=bounds[0],
         upper=bounds[1],
         node=np.zeros(int(factors.node_at[-1])),
-        edge=np.zeros(int(factors.edge_at[-1])),
+        edge=np.zeros(int(factors.tables.at[-1])),
         chosen=np.zeros(len(factors.member)),
         delta=np.zeros(messages),
         nu=np.zeros(messages),
@@ -137,12 +140,14 @@ def fill_truth(graph: GraphArrays, factors: Factors, state: FactorState) -> None
     state.node[factors.node_at[:-1] + truth] = 1.0
     second = np.diff(factors.node_at)[ends[:, 1]]
     state.edge[factors.edge_at[:-1] + truth[ends[:, 0]] * second + truth[ends[:, 1]]] = 1.0
+    state.edge[factors.tables.true_at] = 1.0
     state.chosen[:] = truth[factors.member]
 
 
 def fill_uniform(factors: Factors, state: FactorState) -> None:
     """Where the entropy is largest; counts start at their nodes' marginals if those are allowed."""
-    for marginals, at in ((state.node, factors.node_at), (state.edge, factors.edge_at)):
+    of_edges = state.edge, np.concatenate([factors.edge_at, factors.tables.at[1:]])
+    for marginals, at in ((state.node, factors.node_at), of_edges):
         size = np.diff(at)
         marginals[:] = np.repeat(1.0 / size, size)
     size = np.diff(factors.count_at)
@@ -188,6 +193,14 @@ def add_features(view, node, edge, target):
         d[truth[u] * n_v + truth[v]] -= 1.0
         amount = -C * view.importance[factors.owner[n_nodes + e]]
         move_edge(graph.edges, factors.number[e], n_v, d[: end - at], amount, scratch.c, target)
+    first = factors.owner.size - factors.tables.norm.size
+    for f in range(factors.tables.norm.size):
+        at, end = factors.tables.at[f], factors.tables.at[f + 1]
+        for k in range(end - at):
+            d[k] = edge[at + k]
+        d[factors.tables.true_at[f] - at] -= 1.0
+        amount = -C * view.importance[factors.owner[first + f]]
+        push_table(graph.tables, f, d[: end - at], amount, target)
 
 
 @compiled
@@ -216,6 +229,16 @@ def write_violation(view, out):
             out[at] = 1.0 - chosen[j] - node[t]
             out[at + 1] = chosen[j] - node[t + 1]
             at += 2
+    for f in range(factors.tables.norm.size):
+        tables = factors.tables
+        size = tables.size[tables.pointer[f] : tables.pointer[f + 1]]
+        at, end = tables.message_at[f], tables.message_at[f + 1]
+        marginals_of_joint(edge[tables.at[f] : tables.at[f + 1]], size, out[at:end])
+        for j in range(tables.pointer[f], tables.pointer[f + 1]):
+            to = factors.node_at[tables.member[j]]
+            for k in range(tables.size[j]):
+                out[at + k] -= node[to + k]
+            at += tables.size[j]
 
 
 def write_weights(state: FactorState) -> None:

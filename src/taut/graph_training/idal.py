@@ -17,7 +17,8 @@ marginals too, and makes the dual strongly concave. With xi = nu, A = -B, lambda
               = Proj((L_c mu_c + theta_hat_c) / (L_c + 2 gamma))                ``prox_edge``
 
 and w and delta follow. L_c = C s |x|^2 lambda_max(U'U) + N / rho for a node with N edges, and
-likewise with the larger number of its ends' states in place of N for an edge: on directions that
+likewise with the larger number of its ends' states in place of N for an edge (of its joint states
+over the fewest states of a member, for a larger clique): on directions that
 sum to zero, which are all that matter, these are the eigenvalues of the penalty. T_in = 2 |blocks|.
 Line 6 is a gradient step on the smooth max_mu D_rho(mu, xi), with 1 / L_d = 1 / rho + 2 gamma / s
 and s >= |A|^2. Without it, that is for xi = 0, the algorithm is SoftSDCA. At temperature 0 the
@@ -56,6 +57,15 @@ from taut.graph_training.steps import (
     reparametrise_edge,
     reparametrise_node,
 )
+from taut.graph_training.table_steps import (
+    first_table,
+    most_summed,
+    move_table,
+    reparametrise_table,
+    table_constant,
+    table_curvature,
+    table_weight,
+)
 from taut.inference.local_polytope import simplex_threshold
 from taut.solvers.sampling import Order
 
@@ -63,6 +73,8 @@ from taut.solvers.sampling import Order
 @dataclass(frozen=True)
 class SoftSDCA(FactorSolver):
     """Proximal steps on one node or edge at a time, with soft consistency."""
+
+    takes_tables: ClassVar[bool] = True
 
     name: ClassVar[str] = "soft-constraint dual coordinate ascent"
 
@@ -108,9 +120,10 @@ def sdca(view, n_steps):
     """So many cliques, or as many more as complete an example."""
     count, factors = view.state.count, view.factors
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
+    first = first_table(factors)
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, f, f_end = draw_blocks(view)  # line 3
+        t, t_end, e, e_end, f, f_end, g, g_end = draw_blocks(view)  # line 3
         for node in range(t, t_end):
             count_visit(view, node, prox_node(view, node))
         for edge in range(e, e_end):
@@ -118,6 +131,8 @@ def sdca(view, n_steps):
         for of_counts in range(f, f_end):
             gap = step_count(view, of_counts, False)
             count_visit(view, n_nodes + n_edges + of_counts, gap)
+        for table in range(g, g_end):
+            count_visit(view, first + table, prox_table(view, table))
 
 
 @compiled
@@ -158,6 +173,25 @@ def prox_edge(view, e):
     if step > 0.0:
         note_progress(view, weight, step, gain, curvature)
         move_edge_table(view, e, d, step)
+    return weight * gap
+
+
+@compiled
+def prox_table(view, f):
+    """Line 4 for a clique of three or more variables; returns the block's gap, weighted."""
+    tables, state, temperature = view.factors.tables, view.state, view.rules.temperature
+    at, end = tables.at[f], tables.at[f + 1]
+    mu, d = state.edge[at:end], state.scratch.d[: end - at]
+    theta, weight = state.scratch.theta[: end - at], table_weight(view, f)
+    reparametrise_table(view, f, theta)
+    best, _, gap = best_and_worst(theta, mu, temperature)
+    L = table_constant(view, f) + most_summed(view, f) * (1.0 / state.total[RHO])
+    point_to_prox(theta, mu, L + 2.0 * temperature, best, d)
+    gain, curvature = gain_along(theta, d), table_curvature(view, f, d)
+    step = exact_step(gain, curvature, 1.0)
+    if step > 0.0:
+        note_progress(view, weight, step, gain, curvature)
+        move_table(view, f, d, step)
     return weight * gap
 
 

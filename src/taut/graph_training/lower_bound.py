@@ -1,7 +1,7 @@
 """The lower bound of a point without inference: the dual value of a consistent point near it.
 
 Marginals are *repaired*: a node gets the mean of its own marginals and those that its factors have
-of it, count factors are projected on, tables scaled to fit. Between there and the best consistent
+of it, count factors are projected on, edges and tables scaled to fit. Between there and the best consistent
 point so far, the *witness*, everything is consistent; the bound is that of the best point between.
 """
 
@@ -16,7 +16,9 @@ from taut.graph_training.factor_state import (
     add_features,
     write_violation,
 )
+from taut.graph_training.table_steps import first_table
 from taut.inference.counts import project_count
+from taut.inference.joint_tables import make_joint_consistent
 from taut.inference.local_polytope import make_consistent
 
 
@@ -84,6 +86,26 @@ def repair(view, violation, node, edge):
         for k in range(table.size):
             table[k] = state.edge[factors.edge_at[e] + k]
         make_consistent(table, of_u, of_v, scratch.first[: of_u.size], scratch.second[: of_v.size])
+    for f in range(factors.tables.norm.size):
+        repair_table(view, f, node, edge)
+
+
+@compiled
+def repair_table(view, f, node, edge):
+    """Table f near its marginals, with those of its members."""
+    factors, state, tables = view.factors, view.state, view.factors.tables
+    number = tables.message_at[f + 1] - tables.message_at[f]
+    wanted, found = state.scratch.first[:number], state.scratch.second[:number]
+    at = 0
+    for j in range(tables.pointer[f], tables.pointer[f + 1]):
+        for k in range(tables.size[j]):
+            wanted[at + k] = node[factors.node_at[tables.member[j]] + k]
+        at += tables.size[j]
+    table = edge[tables.at[f] : tables.at[f + 1]]
+    for k in range(table.size):
+        table[k] = state.edge[tables.at[f] + k]
+    size = tables.size[tables.pointer[f] : tables.pointer[f + 1]]
+    make_joint_consistent(table, size, wanted, found)
 
 
 @compiled
@@ -103,7 +125,7 @@ def loss_of(view, node):
 
 @compiled
 def disagreement(view, node, edge, other_node, other_edge):
-    """sum_i s_i over nodes and edges of 1 - <mu, other mu>; of a point with itself, its entropy."""
+    """sum_i s_i over nodes, edges, tables of 1 - <mu, other mu>; of a point with itself, its entropy."""
     factors = view.factors
     n_nodes = factors.node_at.size - 1
     total = 0.0
@@ -117,6 +139,12 @@ def disagreement(view, node, edge, other_node, other_edge):
         for k in range(factors.edge_at[e], factors.edge_at[e + 1]):
             value -= edge[k] * other_edge[k]
         total += view.importance[factors.owner[n_nodes + e]] * value
+    tables, first = factors.tables, first_table(factors)
+    for f in range(tables.norm.size):
+        value = 1.0
+        for k in range(tables.at[f], tables.at[f + 1]):
+            value -= edge[k] * other_edge[k]
+        total += view.importance[factors.owner[first + f]] * value
     return total
 
 

@@ -16,7 +16,8 @@ the place of M, rho and C as in a sum over examples, and B for the paper's A wit
     14      mu <- mu + gamma d
     15      w = Psi mu,   delta = B mu / rho
 
-d_u and d_v are the marginals of d, N the number of factors that the variable is in. A *pairwise*
+d_u and d_v are the marginals of d, N the number of factors that the variable is in. A factor
+of three or more variables is a *table*, with messages to all of them. A *pairwise*
 step, which is not in the paper, goes from the worst state with mu > 0 to the best one and converges
 linearly: d = e_best - e_worst, and gamma is at most mu(worst).
 
@@ -56,6 +57,13 @@ from taut.graph_training.steps import (
     reparametrise_node,
     squares,
 )
+from taut.graph_training.table_steps import (
+    first_table,
+    move_table,
+    reparametrise_table,
+    table_curvature,
+    table_weight,
+)
 from taut.solvers.checks import parsed
 from taut.structures.graphs.blocks import combine_two_cells
 
@@ -80,6 +88,7 @@ consistency, 1 is a good start
 
     direction: Step | str = Step.PAIRWISE
 
+    takes_tables: ClassVar[bool] = True
     name: ClassVar[str] = "soft-constraint block-coordinate Frank-Wolfe"
 
     def __post_init__(self) -> None:
@@ -95,9 +104,10 @@ def soft_bcfw(view, n_steps, pairwise):
     """Lines 2 to 16: so many blocks, or as many more as complete an example."""
     count, factors = view.state.count, view.factors
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
+    first = first_table(factors)
     end = count[STEPS] + n_steps
     while count[STEPS] < end:
-        t, t_end, e, e_end, f, f_end = draw_blocks(view)  # line 3
+        t, t_end, e, e_end, f, f_end, g, g_end = draw_blocks(view)  # line 3
         for node in range(t, t_end):
             count_visit(view, node, visit_variable(view, node, pairwise))
         for edge in range(e, e_end):
@@ -105,6 +115,8 @@ def soft_bcfw(view, n_steps, pairwise):
         for of_counts in range(f, f_end):
             gap = step_count(view, of_counts, not pairwise)
             count_visit(view, n_nodes + n_edges + of_counts, gap)
+        for table in range(g, g_end):
+            count_visit(view, first + table, visit_table(view, table, pairwise))
 
 
 @compiled
@@ -186,3 +198,30 @@ def swap_cells(view, e, best, worst, weight):
     if other != other_from:
         messages[n_u + other] += step * per_rho
         messages[n_u + other_from] -= step * per_rho
+
+
+@compiled
+def visit_table(view, f, pairwise):
+    """Lines 10 to 12, 14 and 15 for three or more variables; returns the block's gap, weighted."""
+    tables, state, temperature = view.factors.tables, view.state, view.rules.temperature
+    at, end = tables.at[f], tables.at[f + 1]
+    mu, d = state.edge[at:end], state.scratch.d[: end - at]
+    theta, weight = state.scratch.theta[: end - at], table_weight(view, f)
+    reparametrise_table(view, f, theta)  # line 10
+    best, worst, gap = best_and_worst(theta, mu, temperature)  # line 11
+    if pairwise:
+        if best == worst or worst < 0:  # scores that are not numbers leave it at -1
+            return weight * gap
+        for k in range(d.size):
+            d[k] = 0.0
+        d[best], d[worst] = 1.0, -1.0
+        gain, most = theta[best] - theta[worst], mu[worst]
+    else:
+        point_toward(best, mu, d)
+        gain, most = gain_along(theta, d), 1.0
+    curvature = table_curvature(view, f, d)
+    step = exact_step(gain, curvature, most)  # line 12
+    if step > 0.0:
+        note_progress(view, weight, step, gain, curvature)
+        move_table(view, f, d, step)  # lines 14 and 15
+    return weight * gap

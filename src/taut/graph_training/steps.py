@@ -38,22 +38,27 @@ PERMUTED, GAP = int(Order.PERMUTED), int(Order.GAP)  # as kernels know them
 
 @compiled(inline=True)
 def draw_blocks(view):
-    """Where the next nodes, edges and count factors begin and end.
+    """Where the next nodes, edges, count factors and tables begin and end.
 
-    They are all blocks of one example, or a single block: two of the ranges are empty then.
+    They are all blocks of one example, or a single block: the other ranges are empty then.
     """
     graph, factors, sampler = view.graph, view.factors, view.state.sampler
+    tables = factors.tables
     i = draw(sampler.kind, sampler.permutation, sampler.position, sampler.tree, sampler.random)
     if sampler.kind[0] <= PERMUTED:
         t, t_end = graph.pointer[i], graph.pointer[i + 1]
         e, e_end = factors.edge_start[i], factors.edge_start[i + 1]
-        return t, t_end, e, e_end, factors.count_start[i], factors.count_start[i + 1]
+        f, f_end = factors.count_start[i], factors.count_start[i + 1]
+        return t, t_end, e, e_end, f, f_end, tables.start[i], tables.start[i + 1]
     n_nodes, n_edges = factors.node_at.size - 1, factors.edge_at.size - 1
     if i < n_nodes:
-        return i, i + 1, 0, 0, 0, 0
+        return i, i + 1, 0, 0, 0, 0, 0, 0
     if i < n_nodes + n_edges:
-        return 0, 0, i - n_nodes, i - n_nodes + 1, 0, 0
-    return 0, 0, 0, 0, i - n_nodes - n_edges, i - n_nodes - n_edges + 1
+        return 0, 0, i - n_nodes, i - n_nodes + 1, 0, 0, 0, 0
+    first = factors.owner.size - tables.norm.size
+    if i < first:
+        return 0, 0, 0, 0, i - n_nodes - n_edges, i - n_nodes - n_edges + 1, 0, 0
+    return 0, 0, 0, 0, 0, 0, i - first, i - first + 1
 
 
 @compiled(inline=True)

@@ -1,4 +1,4 @@
-"""The best labelling of any graph, also under counts, by HiGHS: exact, for small graphs (and by
+"""The best labelling of any graph, also with counts and tables, by HiGHS: exact, for small graphs (and by
 trying all labellings for tiny ones).
 
 It is the relaxation of :mod:`taut.inference.lp` with integral nodes; edges need no such demand,
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.inference.lp import LinearProgram, linear_program
+from taut.inference.lp import LinearProgram, Table, linear_program
 
 # HiGHS stops at a gap of 1e-6, whatever the relative one: this is what the largest score becomes.
 LARGEST_SCORE = 1000.0
@@ -22,15 +22,20 @@ FEW_BITS = 12
 
 
 def best_allowed_labelling(
-    theta: np.ndarray, states: np.ndarray, ends: np.ndarray, pair: np.ndarray, counts: Sequence
+    theta: np.ndarray,
+    states: np.ndarray,
+    ends: np.ndarray,
+    pair: np.ndarray,
+    counts: Sequence,
+    tables: Sequence[Table] = (),
 ) -> tuple[float, np.ndarray]:
     """The score of the best labelling that satisfies the counts, and the labelling.
 
     All are tried where they are few, else it is :func:`best_labelling_by_integers`.
     """
     if np.log2(states).sum() <= FEW_BITS:
-        return best_labelling_of_all(theta, states, ends, pair, counts)
-    return best_labelling_by_integers(theta, states, ends, pair, counts)
+        return best_labelling_of_all(theta, states, ends, pair, counts, tables)
+    return best_labelling_by_integers(theta, states, ends, pair, counts, tables=tables)
 
 
 def best_labelling_by_integers(
@@ -40,10 +45,12 @@ def best_labelling_by_integers(
     pair: np.ndarray,
     counts: Sequence = (),
     seconds: float = np.inf,
+    tables: Sequence[Table] = (),
 ) -> tuple[float, np.ndarray]:
     """The score of the best labelling that satisfies the counts, and the labelling.
 
-    A count (nodes, low, high) allows low to high of these two-state nodes in state 1. The score is
+    A count (nodes, low, high) allows low to high of these two-state nodes in state 1; a table
+    (nodes, scores) has scores[y_1, ..., y_m] for the labels of its m nodes. The score is
     optimal up to 1e-9 of the largest score of a state or a pair of states.
 
     Three nodes that all gain by state 1, two of which may have it:
@@ -54,7 +61,7 @@ def best_labelling_by_integers(
     (5.0, array([1, 0, 1], dtype=int32))
     """
     n, m = len(theta), len(ends)
-    program = linear_program(theta, states, ends, pair, counts)
+    program = linear_program(theta, states, ends, pair, counts, tables)
     if not np.isfinite(program.score).all():
         raise ValueError("some scores are infinite or not numbers; an integer program needs finite")
     n_node_entries = int(np.sum(states))
@@ -82,11 +89,17 @@ def best_labelling_by_integers(
     y = node.argmax(axis=1).astype(np.int32)
     u, v = ends.T
     value = theta[np.arange(n), y].sum() + pair[np.arange(m), y[u], y[v]].sum()
+    value += sum(scores[tuple(y[nodes])] for nodes, scores in tables)
     return float(value), y
 
 
 def best_labelling_of_all(
-    theta: np.ndarray, states: np.ndarray, ends: np.ndarray, pair: np.ndarray, counts: Sequence = ()
+    theta: np.ndarray,
+    states: np.ndarray,
+    ends: np.ndarray,
+    pair: np.ndarray,
+    counts: Sequence = (),
+    tables: Sequence[Table] = (),
 ) -> tuple[float, np.ndarray]:
     """The same by trying all labellings; the first of the best."""
     labellings = _labellings(tuple(int(k) for k in states))
@@ -103,6 +116,8 @@ def best_labelling_of_all(
     u, v = ends[:, 0], ends[:, 1]
     value = theta[np.arange(len(theta)), y].sum(axis=1)
     value += pair[np.arange(len(ends)), y[:, u], y[:, v]].sum(axis=1)
+    for nodes, scores in tables:
+        value += scores[tuple(y[:, node] for node in nodes)]
     best = int(value.argmax())
     return float(value[best]), y[best]
 

@@ -3,7 +3,9 @@
     max  Σ_t ⟨theta_t, node_t⟩ + Σ_e ⟨pair_e, edge_e⟩
     s.t. every node_t lies in a simplex,
          the rows of edge_e sum to node_u and its columns to node_v, for e = (u, v), edge_e ≥ 0,
-         low ≤ Σ_{t in nodes} node_t[1] ≤ high  for every count (nodes, low, high), if any.
+         low ≤ Σ_{t in nodes} node_t[1] ≤ high  for every count (nodes, low, high), if any,
+         and likewise ⟨scores_f, table_f⟩ for every table (nodes, scores) over three or more nodes,
+         table_f ≥ 0, whose sums for each state of each of its nodes t are node_t.
 
 On a forest without counts the value is that of the best labelling; otherwise it is an upper bound,
 and the marginals may be fractional. This is what :mod:`taut.inference.message_passing` is tested
@@ -18,11 +20,14 @@ from scipy import sparse
 
 from taut.inference.counts import check_counts
 
+Table = tuple[np.ndarray, np.ndarray]  # nodes, and a score for each of their joint states
+
 
 class LinearProgram(NamedTuple):
     """max ⟨score, x⟩ s.t. equations @ x = right, low ≤ sums @ x ≤ high, x ≥ 0.
 
-    The variables x are those entries of all (n, K) nodes, then all (m, K, K) edges, that exist.
+    The variables x are those entries of all (n, K) nodes, then all (m, K, K) edges, that exist, and
+    then the entries of all tables.
     """
 
     score: np.ndarray
@@ -31,7 +36,7 @@ class LinearProgram(NamedTuple):
     sums: sparse.csc_array  # a row per count
     low: np.ndarray
     high: np.ndarray
-    entries: np.ndarray  # where x belongs among nodes and edges
+    entries: np.ndarray  # where x, but for tables, belongs among nodes and edges
 
 
 def lp_relaxation(
@@ -40,6 +45,7 @@ def lp_relaxation(
     ends: np.ndarray,
     pair: np.ndarray,
     counts: Sequence = (),
+    tables: Sequence[Table] = (),
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The value of the relaxation, the node marginals (n, K) and the edge marginals (m, K, K).
 
@@ -52,7 +58,7 @@ def lp_relaxation(
     (1.5, [[0.0, 1.0], [1.0, 0.0]], [[[0.0, 0.0], [1.0, 0.0]]])
     """
     (n, n_states), m = theta.shape, len(ends)
-    program = linear_program(theta, states, ends, pair, counts)
+    program = linear_program(theta, states, ends, pair, counts, tables)
     limits = {}
     if len(counts):
         limits["A_ub"] = sparse.vstack([program.sums, -program.sums])
@@ -74,7 +80,7 @@ def lp_relaxation(
             "and that the counts do not contradict each other"
         )
     marginals = np.zeros(n * n_states + m * n_states**2)
-    marginals[program.entries] = abs(result.x)  # HiGHS may leave -0.0 and the like
+    marginals[program.entries] = abs(result.x[: len(program.entries)])  # HiGHS may leave -0.0 and the like
     node = marginals[: n * n_states].reshape(n, n_states)
     return -float(result.fun), node, marginals[n * n_states :].reshape(m, n_states, n_states)
 
@@ -85,6 +91,7 @@ def linear_program(
     ends: np.ndarray,
     pair: np.ndarray,
     counts: Sequence = (),
+    tables: Sequence[Table] = (),
 ) -> LinearProgram:
     """The relaxation's scores and constraints.
 
@@ -106,7 +113,7 @@ def linear_program(
     sums = sparse.lil_array((len(counts), n * n_states + m * n_states**2))
     for i, (nodes, _, _) in enumerate(counts):
         sums[i, np.asarray(nodes, int) * n_states + 1] = 1.0
-    return LinearProgram(
+    program = LinearProgram(
         np.concatenate([theta.ravel(), pair.ravel()])[entries],
         # Rows of states that do not exist are empty, and HiGHS drops them.
         _constraints(n, ends, n_states)[:, entries],
@@ -115,6 +122,37 @@ def linear_program(
         np.array([low for _, low, _ in counts], float),
         np.array([high for _, _, high in counts], float),
         entries,
+    )
+    return _with_tables(program, states, tables) if len(tables) else program
+
+
+def _with_tables(
+    program: LinearProgram, states: np.ndarray, tables: Sequence[Table]
+) -> LinearProgram:
+    """New variables, the entries of tables, and equations that say what their sums are."""
+    column, node_at = len(program.score), np.cumsum(states) - states
+    row, places = 0, []  # (row, column, value)
+    for nodes, scores in tables:
+        cells = np.indices(scores.shape).reshape(len(nodes), -1)
+        for node, state in zip(nodes, cells, strict=True):
+            k = np.arange(states[node])
+            places.append((row + k, node_at[node] + k, np.ones(len(k))))
+            places.append((row + state, column + np.arange(scores.size), -np.ones(scores.size)))
+            row += len(k)
+        column += scores.size
+    rows, columns, values = (np.concatenate(part) for part in zip(*places, strict=True))
+    sums = sparse.csc_array((values, (rows, columns)), shape=(row, column))
+    more = column - len(program.score)
+
+    def wider(matrix: sparse.csc_array) -> sparse.csc_array:
+        none = sparse.csc_array((matrix.shape[0], more))
+        return sparse.csc_array(sparse.hstack([matrix, none]))
+
+    return program._replace(
+        score=np.concatenate([program.score, *(scores.ravel() for _, scores in tables)]),
+        equations=sparse.csc_array(sparse.vstack([wider(program.equations), sums])),
+        right=np.concatenate([program.right, np.zeros(row)]),
+        sums=wider(program.sums),
     )
 
 

@@ -77,6 +77,11 @@ def remedy(lacking: Capability, has: Capability) -> str:
             return 'it is a CRF with some labels missing: train it by LBFGS (solver="lbfgs")'
         if lacking not in CRF | Capability.DECODING:
             return "it is a CRF already: give the problem that it was made of"
+    elif lacking in Capability.MAX_ORACLE and Capability.FACTORS in has:
+        return (
+            "it scores three or more nodes together, which no oracle of training knows: train it "
+            'without inference, by solver="augmented-lagrangian" or "soft-bcfw"'
+        )
     elif lacking in CRF and Capability.MAX_ORACLE in has and Capability.SUM_ORACLE not in has:
         return (
             "and it has no sum oracle, which takes the marginals of chains, forests or single "

@@ -36,7 +36,7 @@ class Edges(NamedTuple):
     type: Labels  # (n_edges,)
     basis: Basis
     at: Integers  # (types,) first weight, counted from weights_at
-    weights_at: int  # first of the edges' weights, which are the last of all
+    weights_at: int  # first of the edges' weights; only those of tables follow
     n_weights: int
     lower: Vector  # (n_weights,) 0 or -inf
     width: int
@@ -69,6 +69,27 @@ class Counts(NamedTuple):
 
 
 @by_reference
+class Tables(NamedTuple):
+    """Factors over three or more nodes; see ``table_factors``."""
+
+    rows: Rows  # features; without features: the constant 1
+    pointer: Integers  # (tables + 1,) members of a table
+    member: Labels  # nodes, counted within the example
+    type: Labels  # (tables,)
+    start: Integers  # (n + 1,) tables of example i
+    cells: Labels  # (types,) number of joint states
+    at: Integers  # (types,) first weight
+    n_weights: int
+
+    def of_first(tables, n: int) -> tuple[np.ndarray, ...]:
+        """What describes those of the first n examples."""
+        f = tables.start[n]
+        pointer = tables.pointer[: f + 1]
+        rows = tables.rows.of_first(f) if tables.rows.n_features else ()
+        return tables.start[: n + 1], pointer, tables.member[: pointer[-1]], tables.type[:f], *rows
+
+
+@by_reference
 class Search(NamedTuple):
     """How the best labelling is found."""
 
@@ -87,6 +108,7 @@ class GraphArrays(NamedTuple):
     edges: Edges
     loss: Loss
     counts: Counts
+    tables: Tables
     search: Search
     pointer: Integers  # (n + 1,) nodes of example i
     known: Flags  # (n_nodes,) whose true states sums are limited to; empty: no node's

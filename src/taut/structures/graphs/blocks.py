@@ -112,7 +112,7 @@ def _clip(entry, v, lower, upper, w):
 
 
 @compiled
-def _clip_row(rows, r, at, stride, v, lower, upper, w):
+def clip_row(rows, r, at, stride, v, lower, upper, w):
     if rows.indptr.size > 0:
         for position in range(rows.indptr[r], rows.indptr[r + 1]):
             _clip(at + rows.indices[position] * stride, v, lower, upper, w)
@@ -127,7 +127,7 @@ def clip_node(nodes, t, size, v, lower, upper, w):
     kind, row = nodes.type[t], nodes.row[t]
     for b in range(size):
         start = nodes.at[kind] + b * nodes.basis_stride[kind]
-        _clip_row(nodes.rows, row, start, nodes.feature_stride[kind], v, lower, upper, w)
+        clip_row(nodes.rows, row, start, nodes.feature_stride[kind], v, lower, upper, w)
         if nodes.bias_at[kind] >= 0:
             _clip(nodes.bias_at[kind] + b, v, lower, upper, w)
 
@@ -139,4 +139,4 @@ def clip_edge(edges, number, size, v, lower, upper, w):
         if edges.rows.n_features == 0:
             _clip(at + b, v, lower, upper, w)
         else:
-            _clip_row(edges.rows, number, at + b, size, v, lower, upper, w)
+            clip_row(edges.rows, number, at + b, size, v, lower, upper, w)

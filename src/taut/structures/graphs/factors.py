@@ -1,10 +1,10 @@
 """The factors of all graphs, one after the other: what training without inference works on.
 
-A *block* is a node, an edge, or a count factor. Blocks are numbered nodes first, then edges, then
-counts; examples that share edges have blocks of their own. Marginals are packed: a node has as many
+A *block* is a node, an edge, a count factor or a table. They are numbered in this order; examples that share edges have blocks of their own. Marginals are packed: a node has as many
 numbers as states, an edge of nodes with k and l states a row-major table of k * l, a count factor
-one number per member, the probability of state 1. Messages are packed likewise: an edge has k + l
-of them, a count factor two per member.
+one number per member, the probability of state 1, a table one per joint state, after those of the
+edges. Messages are packed likewise: an edge has k + l of them, a count factor two per member, a
+table one per member and state.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 from taut._compile import Integers, LabelMatrix, Labels, Vector, by_reference
 from taut.memory import check_memory
 from taut.structures.graphs.arrays import GraphArrays
+from taut.structures.graphs.table_factors import TableBlocks, table_blocks
 from taut.structures.rows import squared_norms
 
 
@@ -23,7 +24,7 @@ class Factors(NamedTuple):
     node_at: Integers  # (n_nodes + 1,) where the marginals of a node begin
     edge_at: Integers  # (n_edges + 1,)
     count_at: Integers  # (n_counts + 1,)
-    message_at: Integers  # (n_edges + n_counts + 1,) where the messages of a factor begin
+    message_at: Integers  # (factors + 1,) where the messages of an edge, count or table begin
     number: Labels  # (n_edges,) which edge of the arrays it is; examples may share theirs
     ends: LabelMatrix  # (n_edges, 2) its nodes, counted over all examples
     edge_start: Integers  # (n + 1,) edges of example i
@@ -37,6 +38,7 @@ class Factors(NamedTuple):
     edge_norm: Vector  # (edges,) squared norm of an edge's features
     node_spread: Vector  # (node types,) largest |U d|^2 / |d|^2 for d that sum to zero
     edge_spread: Vector  # (edge types,)
+    tables: TableBlocks
 
     @property
     def sizes(factors) -> tuple[int, int, int]:
@@ -65,22 +67,26 @@ def factors_of(graph: GraphArrays) -> Factors:
     size = np.diff(counts.pointer)
     member = counts.member + first[np.repeat(count_owner, size)]
     message_at = _after(np.concatenate([k + other, 2 * size]))
+    tables = table_blocks(graph, int(k @ other), int(message_at[-1]))
+    table_owner = np.repeat(np.arange(n), np.diff(tables.start))
     # Who sends messages to whom, and from where, in the order of the factors.
     begin = message_at[: len(ends)]
-    receiver = np.concatenate([ends.reshape(-1), member])
+    receiver = np.concatenate([ends.reshape(-1), member, tables.member])
     within = np.arange(len(member)) - np.repeat(counts.pointer[:-1], size)
     of_counts = np.repeat(message_at[len(ends) : -1], size) + 2 * within
-    sent_from = np.concatenate([np.stack([begin, begin + k], 1).reshape(-1), of_counts])
+    of_tables = message_at[-1] + _after(tables.size)[:-1]
+    of_edges = np.stack([begin, begin + k], 1).reshape(-1)
+    sent_from = np.concatenate([of_edges, of_counts, of_tables])
     by_receiver = np.argsort(receiver, kind="stable")
     has_bias = bool(len(nodes.bias_at) and nodes.bias_at[0] >= 0)
     edge_norm = squared_norms(edges.rows) if edges.rows.n_features else np.ones(len(edges.ends))
     node_owner = np.repeat(np.arange(n), np.diff(graph.pointer))
     return Factors(
-        owner=np.concatenate([node_owner, edge_owner, count_owner]).astype(np.int32),
+        owner=np.concatenate([node_owner, edge_owner, count_owner, table_owner]).astype(np.int32),
         node_at=_after(states),
         edge_at=_after(k * other),
         count_at=counts.pointer.astype(np.int64),
-        message_at=message_at,
+        message_at=np.concatenate([message_at, tables.message_at[1:]]),
         number=number.astype(np.int32),
         ends=ends.astype(np.int32),
         edge_start=edge_start,
@@ -94,6 +100,7 @@ def factors_of(graph: GraphArrays) -> Factors:
         edge_norm=edge_norm,
         node_spread=_spreads(nodes.basis, 1, nodes.width, nodes.states, nodes.type),
         edge_spread=_edge_spreads(graph),
+        tables=tables,
     )
 
 

@@ -19,6 +19,7 @@ ON_RELAXATIONS = (
     | Capability.RESCALED_ORACLE
     | Capability.CLAMPING
 )
+WITH_TABLES = Capability.FACTORS | Capability.DECODING
 
 
 @by_reference
@@ -68,10 +69,14 @@ class DescribedGraphs(GraphFields):
         """How many feature values scoring all examples reads; an edge without any counts as one."""
         nodes, edges = problem.arrays.nodes, problem.arrays.edges
         of_edges = (edges.stop - edges.start).sum() * max(edges.rows.n_features, 1)
-        return int(nodes.rows.lengths()[nodes.row].sum() + of_edges)
+        tables = problem.arrays.tables
+        of_tables = len(tables.type) * max(tables.rows.n_features, 1)
+        return int(nodes.rows.lengths()[nodes.row].sum() + of_edges + of_tables)
 
     @property
     def capabilities(problem) -> Capability:
+        if problem.has_tables:  # which only training without inference and integer programs know
+            return Capability.FACTORS if problem.relaxed else WITH_TABLES
         return ON_RELAXATIONS if problem.relaxed else ON_RELAXATIONS | Capability.DECODING
 
     def choices(problem, i: int) -> np.ndarray | None:
@@ -98,6 +103,11 @@ class DescribedGraphs(GraphFields):
         return problem.arrays.counts.low.size > 0
 
     @property
+    def has_tables(problem) -> bool:
+        """Whether the model has weights of tables; graphs need not have any."""
+        return problem.arrays.tables.n_weights > 0
+
+    @property
     def inference(problem) -> str:
         return Method(problem.method).text
 
@@ -112,7 +122,7 @@ class DescribedGraphs(GraphFields):
         if not np.isfinite(edges.lower).any():
             return None
         lower = np.full(problem.dim, -np.inf)
-        lower[edges.weights_at :] = edges.lower
+        lower[edges.weights_at : edges.weights_at + edges.n_weights] = edges.lower
         return lower, np.full(problem.dim, np.inf)
 
     def fingerprint(problem, n: int | None = None) -> str:
@@ -144,6 +154,7 @@ class DescribedGraphs(GraphFields):
             *problem.arrays.counts.of_first(n),
             problem.arrays.known[:n_nodes],
             np.array([problem.width, problem.dim]),
+            *(problem.arrays.tables.of_first(n) if problem.has_tables else ()),
         ):
             digest.update(np.ascontiguousarray(value).data.cast("B") if np.size(value) else b"-")
         return digest.hexdigest()

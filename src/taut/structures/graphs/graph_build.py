@@ -21,6 +21,7 @@ from taut.structures.graphs.graph_checks import (
 from taut.structures.graphs.graph_model import GraphModel
 from taut.structures.graphs.graph_problem import GraphProblem
 from taut.structures.graphs.method import Topology, chosen_method
+from taut.structures.graphs.table_factors import TableFactor, packed_tables
 from taut.structures.rows import as_rows
 
 
@@ -41,6 +42,8 @@ def graph_problem(
     node_weight: np.ndarray | None = None,
     normalize: bool = True,
     counts: Sequence[Sequence[CountFactor]] | None = None,
+    tables: Sequence[Sequence[TableFactor]] | None = None,
+    table_rows: Any = None,
     importance: np.ndarray | None = None,
     inference: str = "auto",
     rounds: int = 1000,
@@ -52,7 +55,8 @@ def graph_problem(
     them. ``cost`` is (K, K) or (node types, K, K). Message passing stops when its gap is the
     fraction ``accuracy`` of the worst loss: so much it can add to the relative gap. Without
     ``truth`` the problem is for prediction: relaxed solutions are rounded. ``counts`` lists the
-    count factors (nodes, low, high) of every graph.
+    count factors (nodes, low, high) of every graph, ``tables`` the table factors (nodes, kind), with
+    a row of ``table_rows`` each, one after the other.
 
     >>> model = GraphModel((2,), ((0, 0),), n_features=1, n_edge_features=0, pairwise="potts")
     >>> problem = graph_problem(
@@ -105,6 +109,7 @@ def graph_problem(
     if cost is not None:
         check_cost(cost, model.states)
     factors = packed_counts(counts, pointer, nodes.states, truth)
+    joint = packed_tables(tables, table_rows, model, pointer, types)
     weight = _ones(node_weight, n_nodes)
     total = np.add.reduceat(weight, pointer[:-1]) if normalize else np.ones(n)
     loss = Loss(
@@ -114,13 +119,14 @@ def graph_problem(
         scale=1.0 / np.where(total > 0, total, 1.0),
     )
     topology = Topology(pointer, nodes.states, edges.ends, edges.start, edges.stop, shared_edges)
-    if factors.low.size:
-        inference = _method_with_counts(inference)
+    if factors.low.size or joint.type.size:
+        what = "counts" if factors.low.size else "tables"
+        inference = _method_of_integers(inference, what)
     search = _search(inference, model, topology, truth is not None, rounds, accuracy)
     if model.attractive and (truth is not None or search.method in ATTRACTIVE_ONLY):
         model.check_attractive()
         check_attractive(edges)
-    arrays = GraphArrays(nodes, edges, loss, factors, search, pointer, np.zeros(0, np.bool_))
+    arrays = GraphArrays(nodes, edges, loss, factors, joint, search, pointer, np.zeros(0, np.bool_))
     kind = GraphByLP if search.method == Method.LP else GraphProblem
     return kind.of(arrays, _ones(importance, n))
 
@@ -153,10 +159,10 @@ def _search(
     )
 
 
-def _method_with_counts(inference: str) -> str:
+def _method_of_integers(inference: str, what: str) -> str:
     if inference not in ("auto", "lp"):
         raise ValueError(
-            f'inference={inference!r} knows nothing of counts; use "auto" (training without '
+            f'inference={inference!r} knows nothing of {what}; use "auto" (training without '
             'inference, prediction by an integer program) or "lp"'
         )
     return "lp"

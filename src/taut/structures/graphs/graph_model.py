@@ -1,5 +1,6 @@
 """What a graph model is: types, states, bases, and where its weights lie."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,14 @@ from taut.structures.graphs.basis import (
     unary_table,
 )
 
+FEWEST_MEMBERS = 3
+# Joint states of a table factor: a step looks at all of them, members times.
+MOST_CELLS = 64
+
 
 @dataclass(frozen=True)
 class GraphModel:
-    """Types, states and weights of a graph model; the weights are [nodes | biases | edges]."""
+    """Types, states and weights of a graph model: [nodes | biases | edges | tables]."""
 
     states: tuple[int, ...]  # of each node type
     joins: tuple[tuple[int, int], ...]  # the node types that each edge type joins
@@ -30,6 +35,8 @@ class GraphModel:
     bias: bool = True
     attractive: bool = False  # edge weights are kept non-negative
     by_feature: bool = False  # weights of one feature lie together, as sparse features want it
+    tables: tuple[tuple[int, ...], ...] = ()  # the node types that each kind of table joins
+    n_table_features: int = 0  # 0: the constant 1
 
     @property
     def width(self) -> int:
@@ -97,6 +104,41 @@ class GraphModel:
         )
         return nodes, edges
 
+    def table_layout(self) -> dict[str, Any]:
+        """The fields of ``Tables`` that say how many joint states a kind has, and its weights."""
+        cells = [self._joint_states(kind) for kind in range(len(self.tables))]
+        per_kind = np.array([*cells, 0], np.int64) * max(self.n_table_features, 1)
+        edges = self.layout()[1]
+        before = np.cumsum(per_kind) - per_kind
+        return dict(
+            cells=np.array(cells, np.int32),
+            at=(edges["weights_at"] + edges["n_weights"] + before[:-1]).astype(np.int64),
+            n_weights=int(per_kind.sum()),
+        )
+
+    def _joint_states(self, kind: int) -> int:
+        types = self.tables[kind]
+        name = f"tables[{kind}] of the model"
+        unknown = [t for t in types if not 0 <= t < len(self.states)]
+        if unknown:
+            raise ValueError(
+                f"{name} joins node type {unknown[0]}, the model has types 0 to "
+                f"{len(self.states) - 1}"
+            )
+        if len(types) < FEWEST_MEMBERS:
+            raise ValueError(
+                f"{name} joins {len(types)} nodes; tables are for three or more, use edges for two "
+                "and a node's own features for one"
+            )
+        cells = math.prod(self.states[t] for t in types)
+        if cells > MOST_CELLS:
+            raise ValueError(
+                f"{name} has {cells} joint states, of nodes with "
+                f"{' * '.join(str(self.states[t]) for t in types)} states; at most {MOST_CELLS} are "
+                "possible: join fewer nodes, merge states, or score pairs by edges"
+            )
+        return cells
+
     def weights(self, w: np.ndarray) -> tuple[list, list, list]:
         """Weights by type: nodes (n_basis, features), biases (n_basis,), edges (features,
         n_basis)."""
@@ -112,6 +154,19 @@ class GraphModel:
             start = edges["weights_at"] + at
             edge_coef.append(w[start : start + count].reshape(-1, size))
         return coef, bias, edge_coef
+
+    def table_weights(self, w: np.ndarray) -> list[np.ndarray]:
+        """Weights of each kind of table, (features, states of the first node, of the second, ...).
+
+        >>> model = GraphModel((2,), ((0, 0),), 1, 0, "full", "potts", tables=((0, 0, 0),))
+        >>> model.table_weights(np.arange(13.0))[0].shape
+        (1, 2, 2, 2)
+        """
+        layout, rows = self.table_layout(), max(self.n_table_features, 1)
+        return [
+            w[at : at + rows * cells].reshape(rows, *(self.states[t] for t in types))
+            for at, cells, types in zip(layout["at"], layout["cells"], self.tables, strict=True)
+        ]
 
     def check_attractive(self) -> None:
         """Non-negative weights must make every table attractive."""

@@ -179,7 +179,7 @@ class GraphProblem(DescribedGraphs):
             method=arrays.search.method,
             relaxed=arrays.search.relaxed,
             n=len(arrays.pointer) - 1,
-            dim=edges.weights_at + edges.n_weights,
+            dim=edges.weights_at + edges.n_weights + arrays.tables.n_weights,
         )
 
     def clamped(problem, known: np.ndarray) -> Self:
