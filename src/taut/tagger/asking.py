@@ -1,6 +1,7 @@
 """From sequences, as people have them, to the scores of their labels and steps."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,15 +53,19 @@ class Asking:
         self.weights, self.tables = weights_of(stored), step_tables_of(stored)
         self.labels: list[Any] = stored.labels.classes.tolist()
         self.template = stored.encoder if isinstance(stored.encoder, TemplateEncoder) else None
-        self.items: ItemReader | None = None
-        if stored.encoder is not None and self.template is None:
-            self.items = ItemReader(stored.encoder.names())
         self.closed = np.zeros((0, len(self.labels)))
         if stored.scheme is not None:
             self.closed = closed_table(transitions(self.labels, stored.scheme), len(self.labels))
         self.pair = self.tables.shared
         if self.closed.size:
             self.pair = self.pair + self.closed[: len(self.pair)]
+
+    @cached_property
+    def items(self) -> ItemReader | None:
+        """Of models of attributes; made for who asks about tokens, not for text that was read."""
+        if self.stored.encoder is None or self.template is not None:
+            return None
+        return ItemReader(self.stored.encoder.names())
 
     def __call__(
         self, sequences: Sequence[Any], forced: Sequence[Any] | None, exact: bool = False
