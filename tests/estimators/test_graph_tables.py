@@ -97,7 +97,7 @@ def test_features_of_tables_multiply_their_weights():
     assert clf.table_coef_[0].any()
     assert not clf.table_coef_[1].any()
     assert len(clf.predict(graphs[:2])) == 2
-    with pytest.raises(ValueError, match="graphs have no table features, the model .* with 2"):
+    with pytest.raises(ValueError, match=r"graphs have no table features, the model .* with 2"):
         clf.predict(TEST[0])
 
 

@@ -132,10 +132,10 @@ class GraphModel:
             )
         cells = math.prod(self.states[t] for t in types)
         if cells > MOST_CELLS:
+            states = " * ".join(str(self.states[t]) for t in types)
             raise ValueError(
-                f"{name} has {cells} joint states, of nodes with "
-                f"{' * '.join(str(self.states[t]) for t in types)} states; at most {MOST_CELLS} are "
-                "possible: join fewer nodes, merge states, or score pairs by edges"
+                f"{name} has {cells} joint states, of nodes with {states} states; at most "
+                f"{MOST_CELLS} are possible: join fewer nodes, merge states, or score pairs by edges"
             )
         return cells
 
