@@ -135,7 +135,7 @@ class GraphModel:
             states = " * ".join(str(self.states[t]) for t in types)
             raise ValueError(
                 f"{name} has {cells} joint states, of nodes with {states} states; at most "
-                f"{MOST_CELLS} are possible: join fewer nodes, merge states, or score pairs by edges"
+                f"{MOST_CELLS} are possible: join fewer nodes, merge states, or use edges"
             )
         return cells
 
