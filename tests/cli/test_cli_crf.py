@@ -19,6 +19,7 @@ from taut.chain.file import load_chain
 
 X = [[row[:2] for row in rows] for rows in ROWS]
 TRAIN = ("--crf", "--template", "chunking")
+both_ways = pytest.mark.usefixtures("both_ways")
 
 
 def train(taut, text, folder, *options):
@@ -170,6 +171,7 @@ def probabilities(path):
     ]
 
 
+@both_ways
 def test_every_label_has_its_probability_beside_it(taut, crf, text):
     expected = [
         [(*row, row[2], f"{p:.4g}") for row, p in zip(rows, ps, strict=True)]
@@ -180,11 +182,13 @@ def test_every_label_has_its_probability_beside_it(taut, crf, text):
     assert taut("tag", "-m", crf, text, "--probabilities", "--threads", "2") == answer
 
 
+@both_ways
 def test_without_the_option_labels_are_alone(taut, crf, text):
     expected = columns([[(*row, row[2]) for row in rows] for rows in ROWS])
     assert taut("tag", "-m", crf, text).out == expected
 
 
+@both_ways
 def test_the_separator_of_a_line_goes_before_both(taut, crf, given):
     given("the\tDT\n\n# said\n\ncat NN\n")
     lines = taut("tag", "-m", crf, "--probabilities", "--comment", "#").out.splitlines()
@@ -193,6 +197,7 @@ def test_the_separator_of_a_line_goes_before_both(taut, crf, given):
     assert re.fullmatch(r"cat NN \S+ 0\.\d{1,4}", lines[4])
 
 
+@both_ways
 def test_probabilities_are_given_what_is_forced(taut, crf, given):
     given("the DT _\ncat NN B-VP\nsleeps VBZ _\n\n")
     lines = taut("tag", "-m", crf, "--probabilities", "--forced-column", "2").out.splitlines()
@@ -204,6 +209,7 @@ def test_probabilities_are_given_what_is_forced(taut, crf, given):
         assert float(p) == pytest.approx(row[clf.classes_.tolist().index(label)], rel=5e-4)
 
 
+@both_ways
 def test_of_attribute_files_labels_and_probabilities_are_written(taut, folder, tmp_path):
     model, text = tmp_path / "m", folder / "train.crfsuite"
     assert taut("train", text, "-o", model, "--crf", "--C", "1", "--quiet").code == 0
@@ -213,6 +219,7 @@ def test_of_attribute_files_labels_and_probabilities_are_written(taut, folder, t
     assert all(0 < float(line.split("\t")[1]) < 1 for part in sentences for line in part)
 
 
+@both_ways
 def test_json_lines_get_probabilities_and_the_best_labellings(taut, crf, given):
     given("".join(json.dumps({"tokens": x, "id": k}) + "\n" for k, x in enumerate(X)))
     options = ("--format", "jsonl", "--probabilities", "--nbest", "3")
@@ -220,11 +227,12 @@ def test_json_lines_get_probabilities_and_the_best_labellings(taut, crf, given):
     expected = package.load(crf).predict_nbest(X, 3)
     assert [answer["id"] for answer in answers] == list(range(5))
     assert [answer["labels"] for answer in answers] == TAGS
-    assert [answer["probabilities"] for answer in answers] == probabilities(crf)
+    ten_digits = [[float(f"{p:.10g}") for p in ps] for ps in probabilities(crf)]
+    assert [answer["probabilities"] for answer in answers] == ten_digits
     for answer, best in zip(answers, expected, strict=True):
         assert [ranked["labels"] for ranked in answer["nbest"]] == [labels for labels, _ in best]
         values = [ranked["probability"] for ranked in answer["nbest"]]
-        assert values == [p for _, p in best] == sorted(values, reverse=True)
+        assert values == [float(f"{p:.10g}") for _, p in best] == sorted(values, reverse=True)
 
 
 def rounded(best, rank, t):
@@ -233,6 +241,7 @@ def rounded(best, rank, t):
     return labels[t], f"{p:.4g}"
 
 
+@both_ways
 def test_columns_get_two_more_for_each_of_the_best_labellings(taut, crf, text):
     best = package.load(crf).predict_nbest(X, 3)
     for more in ((), ("--probabilities",)):
@@ -250,6 +259,7 @@ def test_columns_get_two_more_for_each_of_the_best_labellings(taut, crf, text):
     assert taut("eval", "-m", crf, tagged) == taut("eval", "-m", crf, text)  # labels as they were
 
 
+@both_ways
 def test_every_line_has_as_many_columns_however_few_labellings_there_are(taut, crf, given):
     given("# one\nit PRP\n\nthe\tDT\ncat\tNN\n\n")
     lines = taut("tag", "-m", crf, "--nbest", "5", "--comment", "#").out.splitlines()
@@ -263,6 +273,7 @@ def test_every_line_has_as_many_columns_however_few_labellings_there_are(taut, c
     assert [line.count("\t") for line in lines[3:5]] == [2 + 2 * 5 - 1 + 1] * 2
 
 
+@both_ways
 def test_attribute_files_are_answered_with_the_best_labellings(taut, folder, tmp_path):
     model, text = tmp_path / "m", folder / "train.crfsuite"
     assert taut("train", text, "-o", model, "--crf", "--C", "1", "--quiet").code == 0
@@ -278,6 +289,7 @@ def test_attribute_files_are_answered_with_the_best_labellings(taut, folder, tmp
         assert len(set(p_first)) == len(set(p_second)) == 1
 
 
+@both_ways
 def test_there_are_no_more_labellings_than_are_possible(taut, crf, given):
     given('{"tokens": [["it", "PRP"]]}\n')
     line = taut("tag", "-m", crf, "--format", "jsonl", "--nbest", "9").out
@@ -287,6 +299,7 @@ def test_there_are_no_more_labellings_than_are_possible(taut, crf, given):
     assert sum(ranked["probability"] for ranked in found) == pytest.approx(1.0)
 
 
+@both_ways
 def test_the_decoding_is_that_of_training_unless_another_is_named(taut, text, tmp_path, given):
     """Three labellings of two tokens, the best of which is not made of the best labels."""
     odd = tmp_path / "odd.txt"
@@ -309,6 +322,7 @@ def test_the_decoding_is_that_of_training_unless_another_is_named(taut, text, tm
         assert report["sequence_accuracy"] == (0.0 if expected == one_by_one else 0.4)
 
 
+@both_ways
 def test_viterbi_is_what_an_SVM_does_anyway(taut, model, text):
     expected = taut("tag", "-m", model, text).out
     assert taut("tag", "-m", model, text, "--decoding", "viterbi").out == expected
@@ -317,6 +331,7 @@ def test_viterbi_is_what_an_SVM_does_anyway(taut, model, text):
 # --- what is told of a model ----------------------------------------------------------------------
 
 
+@both_ways
 def test_the_likelihood_of_the_true_labels_is_told(taut, crf, text):
     mean = package.load(crf).log_likelihood(X, TAGS).sum() / 20
     assert taut("eval", "-m", crf, text).out.endswith(
@@ -327,6 +342,7 @@ def test_the_likelihood_of_the_true_labels_is_told(taut, crf, text):
     assert result["n_without_likelihood"] == 0
 
 
+@both_ways
 def test_sequences_without_likelihood_are_counted(taut, crf, text, tmp_path):
     """One with a label that was never seen, one that the scheme forbids."""
     odd = tmp_path / "odd.txt"

@@ -8,6 +8,8 @@ from cli.sentences import ROWS, TAGS, columns
 
 from taut.metrics import span_report
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.fixture
 def text_with_errors(tmp_path):

@@ -12,6 +12,7 @@ from taut import ChainSVM
 
 LEARNED = ("--C", "1", "--tol", "1e-3", "--quiet")
 ANSWERED = columns([[(*row, row[2]) for row in rows] for rows in ROWS])
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ set_gap(tree, 0, 3.0)
 compiled = sorted(what.partition("(")[0] for what, new in cache.used.items() if new)
 print(json.dumps([tree.tolist(), compiled]))
 """
+BEFORE: list[str] = []  # of the command line of a new process
 TREE = [0.0, 9.0, 5.0, 4.0, 3.0, 2.0, 4.0, 0.0]
 BOTH = ["taut.solvers.sampling.set_all_gaps", "taut.solvers.sampling.set_gap"]
 
@@ -35,7 +37,7 @@ def start(folder: Path | None, **environment: str | None) -> subprocess.Popen:
     wanted = {**os.environ, "TAUT_CACHE_DIR": folder and str(folder), **environment}
     clean = {name: value for name, value in wanted.items() if value is not None}
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
+        [*BEFORE, sys.executable, "-c", SCRIPT],
         env=clean,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -255,6 +257,89 @@ def test_without_a_place_of_ones_own_a_temporary_folder_is_used_again(tmp_path):
     (folder,) = spare.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(units(folder)) == 2
+
+
+@pytest.fixture
+def without_privileges(monkeypatch):
+    """The administrator may write anywhere; not so these processes."""
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("as root it needs setpriv")
+        privileges = "--bounding-set=-dac_override,-dac_read_search"
+        monkeypatch.setattr(sys.modules[__name__], "BEFORE", ["setpriv", privileges])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of the permissions of Unix")
+def test_a_read_only_home_falls_back_to_one_folder_without_a_word(tmp_path, without_privileges):
+    home, spare = tmp_path / "home", tmp_path / "tmp"
+    home.mkdir(mode=0o500)
+    spare.mkdir(mode=0o700)
+    where = {"HOME": str(home), "TMPDIR": str(spare), "XDG_CACHE_HOME": None}
+    assert run(None, TAUT_CACHE_DIR=None, **where) == (BOTH, "")
+    assert run(None, TAUT_CACHE_DIR=None, **where) == ([], "")
+    (folder,) = spare.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of the permissions of Unix")
+def test_a_folder_that_can_only_be_read_is_used(warm, tmp_path, without_privileges):
+    folder, spare = tmp_path / "cache", tmp_path / "tmp"
+    shutil.copytree(warm, folder)
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    spare.mkdir(mode=0o500)  # nor is there any other place
+    assert run(folder, TMPDIR=str(spare)) == ([], "")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="of the permissions of Unix")
+@pytest.mark.parametrize(
+    ("harm", "why"),
+    [
+        (lambda place, other: place.symlink_to(other), "it is a link"),
+        (lambda place, other: place.write_text(""), "it is not a folder"),
+        (lambda place, other: (place.mkdir(), place.chmod(0o755)), "it is open to others"),
+        (lambda place, other: place.parent.chmod(0o777), "others may rename what is not theirs"),
+    ],
+)  # fmt: skip
+def test_a_temporary_folder_that_another_prepared_is_refused(
+    harm, why, tmp_path, monkeypatch, caplog
+):
+    spare, other = tmp_path / "tmp", tmp_path / "other"
+    spare.mkdir(mode=0o700)
+    other.mkdir(mode=0o700)
+    harm(spare / f"taut-cache-{os.getuid()}", other)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(spare))
+    monkeypatch.setattr(places, "_wanted", lambda: None)
+    assert places.folders.__wrapped__() == []
+    assert why in caplog.text
+    assert list(other.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs to be root")
+@pytest.mark.parametrize("whose", ["the folder", "the folder around it"])
+def test_a_temporary_folder_of_another_user_is_refused(whose, tmp_path, monkeypatch, caplog):
+    place = tmp_path / f"taut-cache-{os.getuid()}"
+    place.mkdir(mode=0o700)
+    os.chown(place if whose == "the folder" else tmp_path, 12345, 12345)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(places, "_wanted", lambda: None)
+    assert places.folders.__wrapped__() == []
+    assert "belongs to another user (number 12345)" in caplog.text
+
+
+def test_who_owns_the_program_may_own_its_machine_code(warm, monkeypatch):
+    """In a container both were made by the user who built it, and are run by another one."""
+    found = warm.stat()
+    values = list(found)
+    values[4] = found.st_uid + 1
+    builder = os.stat_result(values)
+    assert "another user" in places.distrust(builder)
+    monkeypatch.setattr(places, "_trusted", lambda: frozenset({found.st_uid, builder.st_uid}))
+    assert places.distrust(builder) == ""
+    monkeypatch.undo()
+    assert Path(places.__file__).stat().st_uid in places._trusted()
 
 
 def test_a_user_without_home_gets_the_temporary_folder(monkeypatch, tmp_path):

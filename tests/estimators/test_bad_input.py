@@ -29,7 +29,7 @@ def test_the_good_input_is_good():
         (Sequences(np.concatenate(with_value(np.inf)), [3, 2]), Y, r"X\[1\] .* row 1"),
         (X, Y[:1], r"X has 2 sequences but y has 1; they must correspond"),
         (X, [["a", "b", "a"], ["b"]], r"y\[1\] has 1 labels but X\[1\] has 2 rows"),
-        ([np.eye(3), np.zeros((0, 3))], [["a"] * 3, []], r"X\[1\] is an empty sequence; leave"),
+        ([[], np.zeros((0, 3))], [[], []], r"X\[0\] is an empty sequence; leave"),
         ([], [], "X has no sequences"),
         ([np.eye(3), np.eye(4)], Y, r"X\[1\] has 4 features per row but X\[0\] has 3"),
         ([np.eye(3), np.ones(3)], Y, r"X\[1\] has shape \(3,\); a matrix of numbers with one row"),

@@ -55,6 +55,36 @@ def test_empty_sequences_are_predicted_from_a_generator_as_from_a_list():
     assert clf.predict(iter(some)) == clf.predict(some)
 
 
+@pytest.mark.parametrize("given", [list, iter])
+@pytest.mark.parametrize(
+    ("X", "options"),
+    [
+        (DICTS, {}),
+        (SENTENCES, {"template": "w[0]"}),
+        (MATRICES, {}),
+        ([list(map(list, x)) for x in MATRICES], {}),
+    ],
+)
+def test_nothing_is_learned_from_empty_sequences(given, X, options):
+    some, y = [[], *X[:30], [], *X[30:]], [[], *TAGS[:30], [], *TAGS[30:]]
+    weights = [9.0, *[1.0] * 30, 9.0, *[1.0] * 30]
+    options = {**FEW, "C": 10.0, "tol": 0.01, **options}
+    clf = ChainCRF(**options).fit(given(some), y, weights, X_val=given(some), y_val=y)
+    without = ChainCRF(**options).fit(X, TAGS, X_val=X, y_val=TAGS)
+    assert np.array_equal(clf.solution_.w, without.solution_.w)
+    assert clf.score(given(some), y, weights) == without.score(X, TAGS)
+    assert clf.partial_fit(given([[], X[0]]), [[], TAGS[0]]).solution_.n_examples == 61
+
+
+def test_sequences_may_be_generators_of_tokens():
+    def generated():
+        return [(token for token in x) for x in DICTS]
+
+    clf = ChainSVM(**FEW).fit(generated(), TAGS)
+    assert np.array_equal(clf.solution_.w, ChainSVM(**FEW).fit(DICTS, TAGS).solution_.w)
+    assert clf.predict(generated()) == clf.predict(DICTS) == clf.predict(iter(generated()))
+
+
 class Sentence(list):
     """A list that can be watched."""
 
@@ -88,9 +118,8 @@ def test_no_more_sentences_are_held_than_a_block_has(template):
     [
         ([{"w": None}], {}, r"X\[2500\]\[0\]: 'w' is None"),
         ([{"w": "a"}, 3], {}, r"X\[2500\]\[1\]: a token is a int"),
-        (iter([]), {}, r"X\[2500\] is a list_iterator; a list of tokens is expected"),
+        ((), {}, r"y\[2500\] has 1 labels but X\[2500\] has 0 rows"),
         (np.eye(2), {}, "X holds matrices"),
-        ([], {}, r"X\[2500\] is an empty sequence; leave it out"),
         ([("a", "b")], {"template": "w[0]"}, r"X\[2500\]\[0\] is \('a', 'b'\); all tokens must"),
     ],
 )

@@ -153,9 +153,8 @@ def test_what_is_nearly_the_best_promises_what_it_says(case, seed, temperature, 
     assert problem.dual_grows
     assert found <= value + 1e-11
     assert found == pytest.approx(label_value(problem, w, i, work, y), rel=0, abs=1e-11)
-    assert nearly_argmax(problem, w, i, work, y, found + 1.0, 0.5) <= value + 1e-11
     assert nearly_argmax(problem, w, i, work, y, value + 1e-9, 0.5) == -np.inf
-    nearly_argmax(problem, w, i, work, y, -np.inf, 1e-9)
+    nearly_argmax(problem, w, i, work, y, -np.inf, 0.5)
     image, of_entropy = example.seen(y)
     p, corners = example.reference.distribution(i, w), example.corners
     nodes = corners.shape[1] - problem.base.steps.n_pairs
@@ -168,8 +167,12 @@ def test_what_is_nearly_the_best_promises_what_it_says(case, seed, temperature, 
 def test_sparse_steps_know_what_is_nearly_the_best():
     example = Example("sparse steps", 0, 1.0, False)
     value, y = example.asked()
-    found = nearly_argmax(example.problem, example.w, example.i, example.work, y, -np.inf, 1e-9)
-    assert found == pytest.approx(value, rel=0, abs=1e-8)
+
+    def found(gap):
+        return nearly_argmax(example.problem, example.w, example.i, example.work, y, -np.inf, gap)
+
+    assert value - 0.7 * 0.1 <= found(0.1) <= value + 1e-12
+    assert found(1e-6) == -np.inf  # nothing can be spared
 
 
 @laws

@@ -46,6 +46,7 @@ from taut.structures import chain_problem, sparse_dual
 from taut.structures.features import node_features
 from taut.structures.sparse_chain import SparseChain
 from taut.structures.sparse_chain_memory import truths_of
+from taut.structures.sparse_chain_sums import WORTH_LOSING
 
 # Sums of a few dozen products of numbers around 1.
 EXACT = dict(rel=0, abs=1e-12)
@@ -318,7 +319,7 @@ def test_a_likely_distribution_is_the_same_under_a_condition(case, seed):
         scores(problem, w, i, work)
         value = likely(problem, i, work, sums, sharpness, loss, int(rng.integers(1, 5)), image)
         if value == -np.inf:
-            assert problem.closed.size
+            assert problem.closed.size or loss < WORTH_LOSING * len(reference.Y[i])
             continue
         nodes = image[: len(reference.Y[i]) * reference.K].reshape(-1, reference.K)
         p, all_y = crf.distribution(i, w), np.array(reference.labellings(i))

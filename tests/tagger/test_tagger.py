@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import taut
 from taut import ChainCRF, ChainSVM
 from taut.constraints import ImpossibleConstraint
-from taut.tagger import Tagger, tagger
+from taut.tagger import Tagger, tagger, weights
 from taut.tagger.best_labels import best_labels, steps_of
 from taut.tagger.items import ItemReader
 from taut.tagger.ties import viterbi
@@ -270,6 +270,19 @@ def test_a_token_without_known_attributes_has_a_label(tmp_path):
     assert found.tag_many(X) == [found.tag(x) for x in X] == model.predict(X)
 
 
+def test_a_batch_may_hold_all_kinds_of_tokens(tmp_path, monkeypatch):
+    clf, make = trained("crf", "dicts")
+    found, model = saved(clf, tmp_path)
+    X = [make(x) for x in sentences(30, seed=8)[0]]
+    X[3:3] = [[{}, {"w": "cat", "n": 2.5}], [["cap"], "w:cat", {"w": "the"}], [{"new": "?"}], []]
+    expected = model.predict(X)
+    assert found.tag_many(X) == [found.tag(x) for x in X] == expected
+    monkeypatch.setattr(weights, "ROWS_AT_ONCE", 7)
+    assert found.tag_many(X) == expected
+    with pytest.raises(TypeError, match=r"sequences\[2\]\[1\]: a token is a int"):
+        found.tag_many([X[0], X[3], [{}, 3]])
+
+
 @pytest.mark.parametrize(
     ("items", "error"),
     [
@@ -308,13 +321,13 @@ def test_tables_grow_by_attributes_of_the_model_alone():
     reader = ItemReader(["w:the", "cap", "before:w:the"])
     for k in range(50):
         inner = {"w": str(k), f"k{k}": 1}
-        reader.read([{"w": f"x{k}", f"key{k}": "the", "before": inner, f"d{k}": {"w": "the"}}])
+        reader.read([[{"w": f"x{k}", f"key{k}": "the", "before": inner, f"d{k}": {"w": "the"}}]])
     assert not reader._keys
     known = {"w": "the", "cap": True, "before": {"w": "the"}}
-    assert reader.read([known]).ids.tolist() == [0, 1, 2]
+    assert reader.read([[known]]).ids.tolist() == [0, 1, 2]
     assert set(reader._keys) == {"w", "cap", "before"}
     for k in range(50):
-        reader.read([{"w": f"x{k}", "before": {"w": str(k)}}])
+        reader.read([[{"w": f"x{k}", "before": {"w": str(k)}}]])
     assert sum(map(len, (reader._keys["w"], reader._keys["cap"], reader._keys["before"].inner))) < 8
 
 

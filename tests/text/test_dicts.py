@@ -124,6 +124,22 @@ def test_kinds_that_pycrfsuite_refuses_or_takes_apart(token, same_as):
 
 
 @pytest.mark.parametrize(
+    ("token", "same_as"),
+    [
+        ({"a": "größe".encode()}, {"a": "größe"}),
+        ({b"a": {b"b": b"c"}}, {"a": {"b": "c"}}),
+        ([b"a", "b"], ["a", "b"]),
+        ({"a": [b"x"]}, {"a": ["x"]}),
+        ({"b": 1, "a": 2}.keys(), ["b", "a"]),
+        ({"n": {"b": 1}.keys()}, {"n": ["b"]}),
+    ],
+)
+def test_bytes_are_utf_8_and_keys_a_list(token, same_as):
+    assert attributes_of([[token]]).names == attributes_of([[same_as]]).names
+    assert holds_attributes([[token]])
+
+
+@pytest.mark.parametrize(
     ("token", "error", "message"),
     [
         ({"a": float("nan")}, ValueError, "'a' is nan; replace it"),
@@ -134,13 +150,13 @@ def test_kinds_that_pycrfsuite_refuses_or_takes_apart(token, same_as):
         ({"a": 10**400}, ValueError, "'a' is inf"),
         ({"a": {"b": float("nan")}}, ValueError, "'a:b' is nan"),
         ({"a": None}, TypeError, "'a' is None; a string, a number"),
-        ({"a": b"x"}, TypeError, "'a' is b'x'; a string"),
+        ({"a": b"\xff"}, ValueError, r"b'.xff' is not UTF-8; decode it"),
         ({"a": 1j}, TypeError, "'a' is 1j; a string"),
         ({"a": np.zeros(2)}, TypeError, r"'a' is array\(\[0\., 0\.\]\); a string"),
         ({"a": np.array(1.0)}, TypeError, "'a' is array"),
         ({"a": {"b": {"c": None}}}, TypeError, "'a:b:c' is None"),
         ({1: "x"}, TypeError, "the attribute name 1 is not a string"),
-        ({b"a": "x"}, TypeError, "the attribute name b'a' is not a string"),
+        ({b"\xff": "x"}, ValueError, r"b'.xff' is not UTF-8"),
         ({None: 1}, TypeError, "the attribute name None is not a string"),
         ({"a": {2: 1}}, TypeError, "the attribute name 2 is not a string"),
         ({"a": ["x", 1]}, TypeError, "1 in a list of attributes is not a string"),
@@ -148,7 +164,7 @@ def test_kinds_that_pycrfsuite_refuses_or_takes_apart(token, same_as):
         ({"a": [{"b": 1}]}, TypeError, r"{'b': 1} in a list of attributes is not a string"),
         (["a", None], TypeError, "None in a list of attributes is not a string"),
         ([1.0, 2.0], TypeError, "1.0 in a list of attributes is not a string"),
-        ([b"a"], TypeError, "b'a' in a list"),
+        ([b"a\xff"], ValueError, r"b'a.xff' is not UTF-8"),
         ({("x",)}, TypeError, r"\('x',\) in a list of attributes"),
         (None, TypeError, "a token is a NoneType; a dict or a list"),
         (3.0, TypeError, "a token is a float"),

@@ -2,9 +2,15 @@
 
 A cache of machine code is as trusted as the program itself: who can write to it runs code as
 whoever reads it. So folders are made for their owner alone, and a folder or file that belongs to
-another user (but the administrator), or that others may write to, is not used.
+another user, or that others may write to, is not used. The administrator may own it, and whoever
+owns the files of taut, which run here in any case: a container is built by one user and run by
+another.
+
+The folder within the system's temporary folder, where anybody can put something of that name
+first, must be a real folder of this user's, closed to all others.
 """
 
+import contextlib
 import functools
 import logging
 import os
@@ -19,24 +25,27 @@ log = logging.getLogger("taut")
 @functools.cache
 def folders() -> list[Path]:
     """Where machine code is looked for; it is written to the last. Empty if there is no place."""
-    found, wanted = [], _wanted()
+    found, wanted, refusal = [], _wanted(), ""
     if wanted is not None:
         refusal = _made(wanted)
-        if refusal:
-            log.warning("taut: machine code cannot be kept in %s: %s", wanted, refusal)
-        else:
+        if not refusal:
             found.append(wanted)
             if os.access(wanted, os.W_OK):
                 return found
+        elif os.environ.get("TAUT_CACHE_DIR") or wanted.is_dir():
+            log.warning("taut: machine code cannot be kept in %s: %s", wanted, refusal)
+        # Nobody asked for a folder within a home that cannot be written to: no word about it.
     # One per user, found again by the next process.
     spare = Path(tempfile.gettempdir(), f"taut-cache-{_user()}")
-    refusal = "it is a link" if spare.is_symlink() else _made(spare)
-    if not refusal:
+    refused = _private(spare)
+    if not refused:
         found.append(spare)
     elif not found:
         log.warning(
-            "taut: nor in %s: %s; everything is compiled anew in every process", spare, refusal
-        )
+            "taut: machine code can be kept neither in %s (%s) nor in %s (%s); everything is "
+            "compiled anew in every process",
+            wanted, refusal or "there is no home", spare, refused,
+        )  # fmt: skip
     return found
 
 
@@ -75,11 +84,45 @@ def _made(place: Path) -> str:
         return error.strerror or str(error)
 
 
+def _private(place: Path) -> str:
+    """Make a folder where anybody may make one; why it cannot be used, or nothing."""
+    try:
+        around = place.parent.stat()
+        if hasattr(os, "getuid"):
+            # Whoever may rename the folder can put another one in its place.
+            if around.st_uid not in (os.getuid(), 0):
+                return f"{place.parent} belongs to another user (number {around.st_uid})"
+            others_write = around.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if others_write and not around.st_mode & stat.S_ISVTX:
+                return f"in {place.parent} others may rename what is not theirs (chmod +t)"
+        with contextlib.suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        found = place.lstat()
+    except OSError as error:
+        return error.strerror or str(error)
+    if stat.S_ISLNK(found.st_mode):
+        return "it is a link"
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is not a folder"
+    if hasattr(os, "getuid"):
+        if found.st_uid != os.getuid():
+            return f"it belongs to another user (number {found.st_uid})"
+        if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return "it is open to others (chmod go=)"
+    return ""
+
+
+@functools.cache
+def _trusted() -> frozenset[int]:
+    """Users whose code runs here in any case."""
+    return frozenset({os.getuid(), 0, Path(__file__).stat().st_uid})
+
+
 def distrust(found: os.stat_result) -> str:
     """Why what has these properties is not to be trusted, or nothing."""
     if not hasattr(os, "getuid"):
         return ""
-    if found.st_uid not in (os.getuid(), 0):
+    if found.st_uid not in _trusted():
         return (
             f"it belongs to another user (number {found.st_uid}), and machine code is as trusted "
             "as the program itself; set TAUT_CACHE_DIR to a folder of your own"

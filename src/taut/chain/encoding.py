@@ -29,14 +29,17 @@ def text_and_encoder(
     X: Any, template: Any, min_freq: Any, name: str = "X"
 ) -> tuple[Any, Encoder | None]:
     """Text as its encoder wants it, with an encoder that has learned nothing yet; or all rows,
-    stacked, and None, if X holds numbers already. Both know the lengths of the sequences."""
+    stacked, and None, if X holds numbers already. Both know the lengths of the sequences, some of
+    which may be empty: see ``without_empty``."""
     X = sequences_of(X)
     seen = X
     if isinstance(X, Iterator):
         seen = _beginning(X)
         X = chain(seen, X)
     encoder = new_encoder(seen, template, min_freq)
-    return (stack(_whole(X), name=name) if encoder is None else text_for(encoder, X, name)), encoder
+    if encoder is None:
+        return stack(_whole(X), name=name, may_be_empty=True), None
+    return text_for(encoder, X, name, may_be_empty=True), encoder
 
 
 def fitted_rows(encoder: Encoder | None, text: Any, name: str = "X") -> Stacked:
@@ -58,12 +61,34 @@ def step_encoder(encoder: Encoder | None) -> TemplateEncoder | None:
     return encoder.steps if isinstance(encoder, TemplateEncoder) else None
 
 
-def read_like(X: Any, encoder: Encoder | None, n_features: int, name: str = "X") -> Stacked:
+def read_like(
+    X: Any,
+    encoder: Encoder | None,
+    n_features: int,
+    name: str = "X",
+    *,
+    may_be_empty: bool = False,
+) -> Stacked:
     """The rows of other sequences than those of training, read as those were."""
     X = sequences_of(X)
     if encoder is None:
-        return stack(_whole(X), n_features, name)
-    return rows_of(encoder, text_for(encoder, X, name))
+        return stack(_whole(X), n_features, name, may_be_empty=may_be_empty)
+    return rows_of(encoder, text_for(encoder, X, name, may_be_empty=may_be_empty))
+
+
+def without_empty(
+    text: Any, y: Any, weights: np.ndarray | None = None
+) -> tuple[Any, Any, np.ndarray | None]:
+    """Sequences, labels and weights without the empty sequences, from which nothing is learned.
+
+    The labels were checked: there are as many for each as it has positions.
+    """
+    filled = text.lengths > 0
+    if filled.all():
+        return text, y, weights
+    some = [part for part, is_filled in zip(y, filled, strict=True) if is_filled]
+    kept = None if weights is None else weights[filled]
+    return text._replace(lengths=text.lengths[filled]), some, kept
 
 
 def rows_of(encoder: Encoder, text: Any) -> Stacked:
@@ -78,15 +103,17 @@ def rows_of(encoder: Encoder, text: Any) -> Stacked:
 
 def sequences_of(X: Any) -> Any:
     """X itself, but lists for arrays of Python objects, into which KFold idioms put sequences of
-    dicts, and an iterator for what can only be gone through."""
+    dicts, and an iterator for what can only be gone through. Sequences may be iterators, too."""
     if isinstance(X, np.ndarray):
         return list(X) if X.dtype == object and X.ndim == 1 else X
+    if type(X) in (list, tuple) and any(isinstance(x, Iterator) for x in X):
+        return [_whole(x) for x in X]
     is_whole = isinstance(X, Sequence | Sequences | Mapping | Set | bytes) or sparse.issparse(X)
-    return X if is_whole or not isinstance(X, Iterable) else iter(X)
+    return X if is_whole or not isinstance(X, Iterable) else map(_whole, X)
 
 
 def _whole(X: Any) -> Any:
-    """Matrices are needed all at once."""
+    """A list of what can be gone through but once."""
     return list(X) if isinstance(X, Iterator) else X
 
 
@@ -105,17 +132,13 @@ def _tells(token: Any) -> bool:
     return not isinstance(token, list | tuple) or len(token) > 0
 
 
-def is_empty(x: Any) -> bool:
-    """Whether a sequence has no positions."""
-    return x.shape[0] == 0 if hasattr(x, "shape") and x.shape else x in ([], ())
-
-
 def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
     """What makes numbers of X; None if it holds numbers already."""
-    if not isinstance(min_freq, int | np.integer) or min_freq < 1:
-        raise ValueError(f"min_freq={min_freq!r}; a whole number from 1 on is expected")
+    if not isinstance(min_freq, int | np.integer) or min_freq < 0:
+        raise ValueError(f"min_freq={min_freq!r}; a whole number from 0 on is expected")
+    min_freq = max(int(min_freq), 1)  # an attribute of no token at all is not there to be left out
     if template is not None:
-        return TemplateEncoder(read_template(template), int(min_freq))
+        return TemplateEncoder(read_template(template), min_freq)
     if isinstance(X, Columns):
         raise TypeError(
             "X holds columns of text; say which features to make of them by template=, for "
@@ -124,11 +147,11 @@ def new_encoder(X: Any, template: Any, min_freq: int) -> Encoder | None:
     if isinstance(X, Sequences):
         return None
     if isinstance(X, Attributes) or holds_attributes(X):
-        return AttributeEncoder(int(min_freq))
+        return AttributeEncoder(min_freq)
     return None
 
 
-def text_for(encoder: Encoder, X: Any, name: str = "X") -> Any:
+def text_for(encoder: Encoder, X: Any, name: str = "X", *, may_be_empty: bool = False) -> Any:
     """X as the encoder wants it: columns or attributes."""
     text: Any
     if isinstance(encoder, TemplateEncoder):
@@ -136,7 +159,7 @@ def text_for(encoder: Encoder, X: Any, name: str = "X") -> Any:
     else:
         text = X if isinstance(X, Attributes) else _attributes_of(X, name)
     empty = np.flatnonzero(text.lengths == 0)
-    if empty.size:
+    if empty.size and not (may_be_empty and len(empty) < len(text.lengths)):
         raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
     if not len(text.lengths):
         raise ValueError(f"{name} has no sequences")

@@ -13,7 +13,14 @@ from taut.chain.model import Stacked
 EXPECTED = "a matrix of numbers with one row per position is expected"
 
 
-def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
+def is_empty(x: Any) -> bool:
+    """Whether a sequence has no positions."""
+    return x.shape[0] == 0 if hasattr(x, "shape") and x.shape else x in ([], ())
+
+
+def stack(
+    X: Any, n_features: int | None = None, name: str = "X", *, may_be_empty: bool = False
+) -> Stacked:
     """Check and join sequences; ``n_features`` is what a fitted model expects."""
     if isinstance(X, Sequences):
         X = _checked_again(X, name)
@@ -23,7 +30,7 @@ def stack(X: Any, n_features: int | None = None, name: str = "X") -> Stacked:
     if len(lengths) == 0:
         raise ValueError(f"{name} has no sequences")
     empty = np.flatnonzero(lengths == 0)
-    if empty.size:
+    if empty.size and not (may_be_empty and len(empty) < len(lengths)):
         raise ValueError(f"{name}[{empty[0]}] is an empty sequence; leave it out")
     if n_features is not None and rows.shape[1] != n_features:
         raise ValueError(
@@ -56,24 +63,31 @@ def _join(X: Any, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise TypeError(f"{name} is a {type(X).__name__}; a list of sequences is expected")
     if len(X) == 0:
         raise ValueError(f"{name} has no sequences")
-    with_steps = isinstance(X[0], tuple)
-    nodes = []
-    for i, x in enumerate(X):
+    filled = [i for i, x in enumerate(X) if not is_empty(x)]
+    if not filled:
+        raise ValueError(f"{name}[0] is an empty sequence; leave it out")
+    with_steps = isinstance(X[filled[0]], tuple)
+    nodes: list[Any] = []
+    for i in filled:
+        x = X[i]
         if isinstance(x, tuple) != with_steps or (with_steps and len(x) != 2):
             raise TypeError(
                 f"{name}[{i}]: either every sequence is a matrix, or every one is a pair "
                 "(node features, step features)"
             )
         nodes.append(_matrix(x[0] if with_steps else x, f"{name}[{i}]"))
-        if nodes[i].shape[1] != nodes[0].shape[1]:
+        if nodes[-1].shape[1] != nodes[0].shape[1]:
             raise ValueError(
-                f"{name}[{i}] has {nodes[i].shape[1]} features per row but "
-                f"{name}[0] has {nodes[0].shape[1]}"
+                f"{name}[{i}] has {nodes[-1].shape[1]} features per row but "
+                f"{name}[{filled[0]}] has {nodes[0].shape[1]}"
             )
-        if sparse.issparse(nodes[i]) != sparse.issparse(nodes[0]):
-            raise TypeError(f"{name}[{i}] and {name}[0] mix dense and sparse matrices")
-    lengths = np.array([x.shape[0] for x in nodes], np.int64)
-    steps = _join_steps([x[1] for x in X], lengths, name) if with_steps else None
+        if sparse.issparse(nodes[-1]) != sparse.issparse(nodes[0]):
+            raise TypeError(f"{name}[{i}] and {name}[{filled[0]}] mix dense and sparse matrices")
+    lengths = np.zeros(len(X), np.int64)
+    lengths[filled] = [x.shape[0] for x in nodes]
+    steps = None
+    if with_steps:
+        steps = _join_steps({i: X[i][1] for i in filled}, lengths, name)
     if sparse.issparse(nodes[0]):
         return sparse.vstack(nodes, format="csr"), lengths, steps
     whole = _common_base(nodes)
@@ -126,9 +140,9 @@ def _common_base(nodes: list[np.ndarray]) -> np.ndarray | None:
     return base[start : start + sum(len(x) for x in nodes)]
 
 
-def _join_steps(parts: list[Any], lengths: np.ndarray, name: str) -> np.ndarray:
-    padded = []
-    for i, part in enumerate(parts):
+def _join_steps(parts: dict[int, Any], lengths: np.ndarray, name: str) -> np.ndarray:
+    padded: list[np.ndarray] = []
+    for i, part in parts.items():
         part = _matrix(part, f"step features of {name}[{i}]")
         if sparse.issparse(part):
             part = part.toarray()
@@ -140,7 +154,7 @@ def _join_steps(parts: list[Any], lengths: np.ndarray, name: str) -> np.ndarray:
         padded += [part, np.zeros((1, part.shape[1]))]
         if part.shape[1] != padded[0].shape[1]:
             raise ValueError(
-                f"{name}[{i}] has {part.shape[1]} features per step but {name}[0] has "
+                f"{name}[{i}] has {part.shape[1]} features per step but {name}[{min(parts)}] has "
                 f"{padded[0].shape[1]}"
             )
     return np.concatenate(padded)

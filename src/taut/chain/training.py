@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from taut import defaults
-from taut.chain.encoding import fitted_rows, read_like, text_and_encoder
+from taut.chain.encoding import fitted_rows, read_like, text_and_encoder, without_empty
 from taut.chain.model import ChainModel, Encoder, Stacked, allowed_steps, scaled_C
 from taut.chain.scoring import ACCURACY, SPAN_F1, all_text, as_column, score, write_spans
 from taut.chain.specification import Specification
@@ -192,8 +192,10 @@ class Training:
         By the F1 of spans, if labels write spans and none is missing, else by the fraction of
         labels that are right.
         """
-        text = read_like(data.X, self.encoder, self.n_features, data.X_name)
+        text = self.read(data)
         check_labels(data.y, text.lengths, data.X_name, data.y_name)
+        text, y, _ = without_empty(text, data.y)
+        data = data._replace(y=y)
         model, names = self.model(None), self.labels.classes.tolist()
         known = known_labels(self.specification, data.y)
 
@@ -214,16 +216,21 @@ class Training:
         right, counted = self.labels.encode(data.y), slice(None) if known is None else known
         return HeldOut(lambda w: float(np.mean((numbers(w) == right)[counted])), ACCURACY)
 
+    def read(self, data: Data) -> Stacked:
+        """Other sequences, read as those of training were; some may be empty."""
+        return read_like(data.X, self.encoder, self.n_features, data.X_name, may_be_empty=True)
+
     # --- more examples ------------------------------------------------------------------------
 
     def extended(self, data: Data, specification: Specification) -> Self:
         """With more sequences, of the same labels and features."""
         specification.check()
-        stacked = read_like(data.X, self.encoder, self.n_features, data.X_name)
+        stacked = self.read(data)
         check_labels(data.y, stacked.lengths, data.X_name, data.y_name)
-        rows = self.model(None).rows_like_fitted(stacked.rows)
-        numbers = self.labels.encode_known(data.y)
         weights = checked_weights(data.sample_weight, len(stacked.lengths))
+        stacked, y, weights = without_empty(stacked, data.y, weights)
+        rows = self.model(None).rows_like_fitted(stacked.rows)
+        numbers = self.labels.encode_known(y)
         stacked = stacked._replace(rows=rows)
         more = _examples(specification, self.labels, stacked, numbers, weights, None)
         examples = self.examples.extended(more)
@@ -237,6 +244,9 @@ def new_training(specification: Specification, data: Data, classes: Any = None) 
         data.X, specification.template, specification.min_freq, data.X_name
     )
     check_labels(data.y, text.lengths, data.X_name, data.y_name)
+    weights = checked_weights(data.sample_weight, len(text.lengths))
+    text, y, weights = without_empty(text, data.y, weights)
+    data = data._replace(y=y)
     known = known_labels(specification, data.y)
     if known is None:
         labels = LabelCodec(data.y if classes is None else as_labels(classes, data.y))
@@ -247,7 +257,6 @@ def new_training(specification: Specification, data: Data, classes: Any = None) 
         numbers = numbers_of_known(labels, data.y, specification.missing_label)
     _check_number_of_labels(specification, labels, text.lengths, data)
     allowed_steps(labels, specification.parsed_scheme())  # refuses labels not of the scheme
-    weights = checked_weights(data.sample_weight, len(text.lengths))
     stacked = fitted_rows(encoder, text, data.X_name)
     examples = _examples(specification, labels, stacked, numbers, weights, known)
     n_features = stacked.rows.shape[1]

@@ -1,4 +1,4 @@
-"""The command ``taut``: train, tag, eval, inspect, warmup.
+"""The command ``taut``: train, tag, eval, inspect, convert, warmup.
 
 Exit codes: 0 done; 1 the input is wrong, said in one line on standard error; 2 wrong usage;
 130 interrupted by Ctrl-C, 143 ended by SIGTERM (``taut train`` saves the best model so far first).
@@ -21,6 +21,8 @@ from typing import Any
 from taut.cli.parser import COMMANDS, parse
 from taut.spelling import OptionError, in_command
 
+# Whoever only tags may leave these out.
+NOT_FOR_TAGGING = {"numba", "llvmlite", "scipy"}
 DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
 
@@ -81,6 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in NOT_FOR_TAGGING:
+            raise
+        say(
+            f"error: taut {options.command} needs {error.name}, which is not installed; "
+            "pip install taut, without --no-deps"
+        )
+        return WRONG_INPUT
     except (ValueError, TypeError, OSError, MemoryError) as error:
         # TypeError: what Python's callers get for tokens of the wrong kind can be in a file, too.
         if os.environ.get("TAUT_TRACEBACK"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from taut.chain.model import ChainModel
+from taut.chain.packed_encoder import Encoder
 from taut.cli.json_data import all_ones, read_json
 from taut.cli.labelled import Labelled, Places, joined
 from taut.cli.options import ENCODINGS, FORMATS
@@ -119,14 +119,14 @@ def looks_like_attributes(path: str, encoding: str) -> bool:
     return any(len({row[k] for row in rows if len(row) > k}) > len(first) for k in places)
 
 
-def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
+def layout_of(encoder: Encoder | None, header: dict[str, Any]) -> Layout:
     """As in training; what a model from Python does not say follows from its encoder."""
-    if model.encoder is None:
+    if encoder is None:
         raise ValueError(
             "the model was trained on matrices of numbers, not on text; use taut.load in Python"
         )
     kept = header["options"]
-    by_encoder = "columns" if isinstance(model.encoder, TemplateEncoder) else "attributes"
+    by_encoder = "columns" if isinstance(encoder, TemplateEncoder) else "attributes"
     layout = Layout(
         kept.get("format", by_encoder),
         kept.get("encoding", "utf-8"),
@@ -150,8 +150,8 @@ def layout_of(model: ChainModel, header: dict[str, Any]) -> Layout:
     return layout
 
 
-def wants_columns(model: ChainModel) -> bool:
-    return isinstance(model.encoder, TemplateEncoder)
+def wants_columns(encoder: Encoder | None) -> bool:
+    return isinstance(encoder, TemplateEncoder)
 
 
 def read_labelled(

@@ -4,10 +4,10 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from taut.chain.encoding import rows_of
-from taut.chain.file import load_chain
+import numpy as np
+
 from taut.chain.scoring import write_spans
-from taut.cli.compilation import announce_compilation
+from taut.cli.answering import Answering
 from taut.cli.data import (
     check_known,
     check_width,
@@ -18,7 +18,7 @@ from taut.cli.data import (
 )
 from taut.cli.labelled import Labelled
 from taut.cli.pictures import check_picture, save_picture
-from taut.cli.probabilities import decoded_by, likelihood
+from taut.cli.probabilities import decode_by, likelihood
 from taut.cli.text_files import listed, name_of_all
 from taut.metrics import SpanReport, span_report_from_codes
 from taut.metrics._inputs import join_columns
@@ -29,22 +29,23 @@ from taut.text.columns import Column
 def run(options: Namespace) -> int:
     files = listed(options.files)
     check_picture(options.plot)
-    model, header = load_chain(options.model)
-    model = decoded_by(model, options.decoding, options.model)
-    layout = layout_of(model, header).changed(options)
-    announce_compilation()
-    data, _ = read_labelled(files, layout, wants_columns(model))
-    names = list(map(str, model.labels.classes.tolist()))
+    model = Answering(options.model)
+    decode_by(model, options.decoding)
+    stored, names = model.stored, model.names
+    layout = layout_of(stored.encoder, model.file.header).changed(options)
+    data, _ = read_labelled(files, layout, wants_columns(stored.encoder))
     check_known(data.labels, names, files, layout)
-    check_width(data.text, model.encoder, name_of_all(files))
-    assert model.encoder is not None  # layout_of refused models of matrices
-    text = rows_of(model.encoder, data.text)
-    predicted = Column(model.decode(text, n_threads=options.threads), names)
+    check_width(data.text, stored.encoder, name_of_all(files))
+    is_crf = stored.temperature > 0.0
+    what = "sums" if is_crf else "labels"
+    answered = model.ask(data.text, what=what, n_threads=options.threads)
+    predicted = Column(answered.decode().astype(np.int32), names)
     with data.located():
         report = _report(data, predicted, options.strict)
     likely = None
-    if model.temperature > 0.0:
-        likely = likelihood(model, text, numbers_of(data.labels, names), options.threads)
+    if is_crf:
+        numbers = numbers_of(data.labels, names)
+        likely = likelihood(stored, answered, data.text.lengths, numbers)
     if options.plot is not None:
         _plot(data.labels, predicted, options.plot)
     if options.json:

@@ -56,6 +56,12 @@ examples:
   taut inspect chunker.taut --weights - | sort -t "$(printf '\\t')" -k 4 -g | tail
   taut inspect chunker.taut --json | jq .certificate.relative_gap
 """
+CONVERT = """\
+examples:
+  taut convert model.crfsuite -o model.taut
+  taut convert model.crfsuite -o model.taut && taut tag -m model.taut test.crfsuite
+  crf_learn -t template train.txt model && taut convert model.txt -o model.taut
+"""
 WARMUP = """\
 Compiles ahead what the other commands need, which they otherwise do when first run. To be run once
 after installing, for instance when a container is built; TAUT_CACHE_DIR says where it is kept.

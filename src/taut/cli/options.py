@@ -96,6 +96,16 @@ def add_inspect(inspect: ArgumentParser) -> None:
     inspect.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_convert(convert: ArgumentParser) -> None:
+    convert.add_argument(
+        "model", metavar="MODEL", help="of CRFsuite, CRF++ (as text: crf_learn -t) or Wapiti"
+    )
+    convert.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the model file to write"
+    )
+    convert.add_argument("--quiet", action="store_true", help="print nothing")
+
+
 def add_warmup(warmup: ArgumentParser) -> None:
     warmup.add_argument(
         "--crf", action="store_true", help="also what models of train --crf need, as much again"

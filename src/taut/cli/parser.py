@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from taut import __version__, defaults
 from taut.cli import examples
-from taut.cli.options import add_eval, add_inspect, add_tag, add_warmup
+from taut.cli.options import add_convert, add_eval, add_inspect, add_tag, add_warmup
 from taut.cli.train_options import SolverNames, add_train
 
 # The modules that run them, imported when they are.
@@ -16,6 +16,7 @@ COMMANDS = {
     "tag": "taut.cli.tag",
     "eval": "taut.cli.evaluate",
     "inspect": "taut.cli.inspect_model",
+    "convert": "taut.cli.convert",
     "warmup": "taut.cli.warmup",
 }
 
@@ -64,6 +65,7 @@ def new_parser() -> tuple[Parser, dict[str, Parser]]:
     add_tag(command("tag", "label text by a model, as a stream", examples.TAG))
     add_eval(command("eval", "compare a model's labels with the true ones", examples.EVAL))
     add_inspect(command("inspect", "say what is in a model file", examples.INSPECT))
+    add_convert(command("convert", "read another program's model", examples.CONVERT))
     add_warmup(command("warmup", "compile ahead", examples.WARMUP))
     return parser, parsers
 

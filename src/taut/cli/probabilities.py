@@ -1,27 +1,26 @@
 """What only models with probabilities can do, those of ``taut train --crf``."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from taut.chain.chain_posterior import log_likelihoods
-from taut.chain.model import ChainModel, Stacked
+from taut.chain.stored import StoredChain
+from taut.cli.answering import Answered, Answering
 
 
-def check_probabilities(model: ChainModel, option: str, path: str) -> None:
+def check_probabilities(model: StoredChain, option: str, path: str) -> None:
     if model.temperature == 0.0:
         raise ValueError(
             f"{option}: {path} is an SVM, which has no probabilities; train a model with --crf"
         )
 
 
-def decoded_by(model: ChainModel, decoding: str | None, path: str) -> ChainModel:
-    """The model with another decoding than it was trained for, if one was named."""
-    if decoding is None or decoding == model.decoding:
-        return model
-    check_probabilities(model, f"--decoding {decoding}", path)
-    return replace(model, decoding=decoding)
+def decode_by(answering: Answering, decoding: str | None) -> None:
+    """From now on by another decoding than the model was trained for, if one was named."""
+    stored = answering.stored
+    if decoding is not None and decoding != stored.decoding:
+        check_probabilities(stored, f"--decoding {decoding}", answering.path)
+        answering.stored = stored._replace(decoding=decoding)
 
 
 class Likelihood(NamedTuple):
@@ -41,13 +40,15 @@ class Likelihood(NamedTuple):
         return {"log_likelihood": self.mean, "n_without_likelihood": self.left_out}
 
 
-def likelihood(model: ChainModel, text: Stacked, numbers: np.ndarray, n_threads: int) -> Likelihood:
+def likelihood(
+    model: StoredChain, answered: Answered, lengths: np.ndarray, numbers: np.ndarray
+) -> Likelihood:
     """``numbers`` are those of the true labels, -1 where one was never seen in training."""
-    values = log_likelihoods(model, text, numbers, n_threads)
-    unknown = np.repeat(np.arange(len(text.lengths)), text.lengths)[numbers < 0]
+    values = answered.log_likelihoods(numbers)
+    unknown = np.repeat(np.arange(len(lengths)), lengths)[numbers < 0]
     values[unknown] = -np.inf  # such a label was summed over
     possible = np.isfinite(values)
-    n_tokens = text.lengths[possible].sum()
+    n_tokens = lengths[possible].sum()
     mean = float(values[possible].sum() / n_tokens) if n_tokens else None
     breaks = "" if model.scheme is None else f" or break {model.scheme.value}"
     why = f"labels that were never seen in training{breaks}"

@@ -29,6 +29,7 @@ from taut.text.reading.attribute_files import WITHOUT_TABS, is_without_tabs
 from taut.text.reading.source import FormatError
 
 NO_LABELLING = "_"
+DIGITS = 10  # of probabilities in JSON: the last ones depend on the order of a sum
 
 
 class Ranked(NamedTuple):
@@ -227,9 +228,16 @@ def _json_answer(block: JsonBlock, ascii_only: bool, found: Found) -> list[str]:
         own = slice(at, at + len(sequence["tokens"]))
         answered = {**sequence, "labels": found.labels[own]}
         if found.probabilities is not None:
-            answered["probabilities"] = found.probabilities[own]
+            answered["probabilities"] = list(map(_shortened, found.probabilities[own]))
         if found.nbest is not None:
-            answered["nbest"] = [ranked._asdict() for ranked in found.nbest[i]]
+            answered["nbest"] = [
+                {"labels": ranked.labels, "probability": _shortened(ranked.probability)}
+                for ranked in found.nbest[i]
+            ]
         lines.append(json.dumps(answered, ensure_ascii=ascii_only))
         at = own.stop
     return lines
+
+
+def _shortened(probability: float) -> float:
+    return float(f"{probability:.{DIGITS}g}")

@@ -9,13 +9,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from taut.chain.chain_posterior import n_best_labellings, node_marginals
-from taut.chain.encoding import rows_of
-from taut.chain.file import load_chain
-from taut.chain.model import ChainModel, Stacked
-from taut.cli.compilation import announce_compilation
+from taut.cli.answering import Answered, Answering
 from taut.cli.data import Layout, check_width, layout_of, wants_columns
-from taut.cli.probabilities import check_probabilities, decoded_by
+from taut.cli.probabilities import check_probabilities, decode_by
 from taut.cli.stream import Found, Piece, Ranked, check_target, pieces
 from taut.cli.text_files import listed, name_of
 from taut.constraints import ImpossibleConstraint
@@ -31,16 +27,15 @@ def run(options: Namespace) -> int:
     if options.output is not None and not _is_device(options.output):
         check_writable(options.output)
         _check_different(options.output, options.model)
-    model, header = load_chain(options.model)
-    trained_on = layout_of(model, header)
+    model = Answering(options.model)
+    trained_on = layout_of(model.stored.encoder, model.file.header)
     layout = trained_on.changed(options)
     check_target(layout, trained_on.label)
-    model = decoded_by(model, options.decoding, options.model)
+    decode_by(model, options.decoding)
     if options.probabilities:
-        check_probabilities(model, "--probabilities", options.model)
+        check_probabilities(model.stored, "--probabilities", options.model)
     if options.nbest is not None:
-        check_probabilities(model, f"--nbest {options.nbest}", options.model)
-    announce_compilation()
+        check_probabilities(model.stored, f"--nbest {options.nbest}", options.model)
     with _output(options.output) as write:
         for lines in _answers(files, model, layout, options):
             write("".join(f"{line}\n" for line in lines).encode(layout.encoding))
@@ -48,7 +43,7 @@ def run(options: Namespace) -> int:
 
 
 def _answers(
-    files: Sequence[str], model: ChainModel, layout: Layout, options: Namespace
+    files: Sequence[str], model: Answering, layout: Layout, options: Namespace
 ) -> Iterator[list[str]]:
     """The lines to write, file after file, as they come."""
     is_open = False  # whether a sentence was written whose blank line is missing
@@ -57,7 +52,7 @@ def _answers(
         stream = pieces(
             file,
             layout,
-            wants_columns(model),
+            wants_columns(model.stored.encoder),
             labelled=not options.unlabelled,
             forced_column=options.forced_column,
         )
@@ -72,36 +67,39 @@ def _answers(
 class Tagger:
     """Labels a file piece by piece, and knows how many sequences there were before."""
 
-    def __init__(self, model: ChainModel, file: str, options: Namespace):
+    def __init__(self, model: Answering, file: str, options: Namespace):
         self.model, self.source, self.options = model, name_of(file), options
-        self.names = list(map(str, model.labels.classes.tolist()))
+        self.names = model.names
+        self.what = "sums" if options.probabilities else "labels"
+        if options.nbest is not None:
+            self.what = "n-best"
         self.done = 0
 
     def find(self, piece: Piece) -> Found:
-        encoder, lengths = self.model.encoder, piece.text.lengths
+        lengths = piece.text.lengths
         if not len(lengths):
             return Found([])
-        check_width(piece.text, encoder, self.source)
-        assert encoder is not None  # layout_of refused models of matrices
+        check_width(piece.text, self.model.stored.encoder, self.source)
+        forced = self._forced(piece)
         try:
-            found = self._found(rows_of(encoder, piece.text), self._forced(piece))
+            found = self._found(
+                self.model.ask(piece.text, forced, what=self.what, n_threads=self.options.threads)
+            )
         except ImpossibleConstraint as error:
             raise self._located(error, piece) from None
         self.done += len(lengths)
         return found
 
-    def _found(self, text: Stacked, forced: np.ndarray | None) -> Found:
-        n_threads, count = self.options.threads, self.options.nbest
-        numbers = self.model.decode(text, forced, n_threads)
+    def _found(self, answered: Answered) -> Found:
+        count, numbers = self.options.nbest, answered.decode()
         probabilities = nbest = None
         if self.options.probabilities:
-            marginals = node_marginals(self.model, text, forced, n_threads)
-            of_labels = marginals[np.arange(len(numbers)), numbers]
+            of_labels = answered.marginals()[np.arange(len(numbers)), numbers]
             probabilities = np.minimum(of_labels, 1.0).tolist()  # 1 + 1e-16 would look odd
         if count is not None:
             nbest = [
                 [Ranked(self._named(y), p) for y, p in zip(labels, ps.tolist(), strict=True)]
-                for labels, ps in n_best_labellings(self.model, text, count, forced)
+                for labels, ps in answered.n_best(count)
             ]
         return Found(self._named(numbers), probabilities, nbest, count or 0)
 

@@ -1,7 +1,7 @@
 """What ChainSVM and ChainCRF share: sequences to problems and back."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from taut.chain.encoding import forced_numbers, is_empty, read_like, sequences_of
+from taut.chain.encoding import forced_numbers, read_like, sequences_of, without_empty
 from taut.chain.file import load_chain, save_chain
+from taut.chain.given_weights import model_of_names
 from taut.chain.kept_options import options_to_load, options_to_save
 from taut.chain.model import ChainModel, Stacked
 from taut.chain.specification import Specification
+from taut.chain.stacking import is_empty
 from taut.chain.training import Data, Training, new_training
 from taut.estimators._base import WEIGHTS_ONLY, StructuredEstimator
 from taut.estimators._named_weights import NamedWeights
@@ -199,11 +201,12 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         Positions whose label is missing, where that is possible, do not count.
         """
         check_is_fitted(self)
-        stacked = self._stacked(X)
+        stacked = read_like(X, self._model.encoder, self.n_features_in_, may_be_empty=True)
         check_labels(y, stacked.lengths)
+        weights = checked_weights(sample_weight, len(stacked.lengths))
+        stacked, y, weights = without_empty(stacked, y, weights)
         numbers = self._model.decode(stacked, n_threads=self._n_threads())
         known, right = self._known(y), numbers == self._model.labels.encode(y)
-        weights = checked_weights(sample_weight, len(stacked.lengths))
         if weights is not None:
             weights = np.repeat(weights, stacked.lengths)[known]
         return float(np.average(right[known], weights=weights))
@@ -214,6 +217,44 @@ class ChainEstimator(NamedWeights, StructuredEstimator):
         check_is_fitted(self)
         options = options_to_save({**self.get_params(deep=False), "C": self.C}, self._model)
         save_chain(self._model, path, options)
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        transitions: Mapping[tuple[Any, Any], float] | None = None,
+        *,
+        bias: Mapping[Any, float] | None = None,
+        begin: Mapping[Any, float] | None = None,
+        end: Mapping[Any, float] | None = None,
+        attributes: Sequence[str] | None = None,
+        labels: Iterable[Any] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """A model of weights that you have, ready to predict and to be saved; nothing is trained.
+
+        ``weights`` is {(attribute, label): weight}, as ``state_features_`` is, or a matrix with a
+        row for each of the ``labels`` in the order given (an array or a sparse matrix, as
+        ``coef_``), whose columns are named by ``attributes``, or are those of matrices to predict
+        from. ``transitions`` is {(label, next label): weight}; ``bias``, ``begin`` and ``end`` are
+        {label: weight}, for every position, the first and the last. What is left out weighs zero.
+        ``labels`` names them all where weights do not. Other ``parameters`` (``scheme``,
+        ``decoding``, ``temperature``) are those of the class.
+
+        >>> from taut import ChainSVM
+        >>> svm = ChainSVM.from_weights({("the", "DT"): 2.0}, {("DT", "NN"): 1.0})
+        >>> svm.predict([[["the"], ["cat"]]])
+        [['DT', 'NN']]
+        """
+        clf = cls(**parameters)
+        specification = clf._specification()
+        specification.check()
+        if specification.template is not None:
+            raise ValueError("from_weights takes attributes by their names, without a template")
+        alone = {"bias": bias, "begin": begin, "end": end}
+        model = model_of_names(weights, transitions or {}, alone, attributes, labels, specification)
+        clf._become(None, model, model.n_features)
+        return clf
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -17,8 +17,8 @@ from taut.chain.chain_posterior import (
     node_marginals,
     sampled_labellings,
 )
-from taut.chain.encoding import is_empty
 from taut.chain.model import Stacked
+from taut.chain.stacking import is_empty
 from taut.chain.training import known_labels
 from taut.estimators._chain import ChainEstimator
 from taut.labels import check_labels, is_labelled

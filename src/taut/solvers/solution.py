@@ -75,6 +75,7 @@ class Status(OptionText):
     )
     CALLBACK = "stopped by the callback"
     ON_PATH = "taken from a regularisation path"
+    GIVEN = "given: these weights were not trained here, and nothing is proved of them"
     BEST_SCORE = (
         "training has converged; these are the weights with the best score on held-out data"
     )
@@ -149,6 +150,8 @@ class Solution:
     @property
     def doubt(self) -> str:
         """Why these weights may be no model, with options marked; "" if nothing speaks for that."""
+        if self.status is Status.GIVEN:
+            return ""
         if not self.w.any():
             return (
                 "all weights are zero, so this is no model: give training more time, raise ‹C›, or "
@@ -208,6 +211,8 @@ class Solution:
 
     def text(self, spell: Callable[[str], str] = in_python) -> str:
         """In words; ``spell`` says how options are written."""
+        if self.status is Status.GIVEN:
+            return spell(self.status.marked)
         which = {
             "last": "the last iterate",
             "average": "the weighted average of the iterates",
@@ -227,6 +232,27 @@ class Solution:
             f"  {describe(self.solver)}, C = {self.C:g} (lambda = {self.lam:.6g}); "
             f"the weights are {which}"
         )
+
+
+def given_solution(w: np.ndarray) -> Solution:
+    """Of weights that nobody proves anything about: an objective is at least 0, and finite."""
+    return Solution(
+        w=w,
+        primal=float(np.finfo(np.float64).max),
+        dual=0.0,
+        status=Status.GIVEN,
+        history=np.zeros(0, HISTORY).view(np.recarray),
+        passes=0.0,
+        oracle_calls=0,
+        seconds=0.0,
+        C=1.0,
+        lam=1.0,
+        n_examples=0,
+        scale=0.0,
+        returned="last",
+        solver="none",
+        fingerprint="",
+    )
 
 
 def describe(solver: Any) -> str:

@@ -1,6 +1,7 @@
 """From sequences, as people have them, to the scores of their labels and steps."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,15 +53,19 @@ class Asking:
         self.weights, self.tables = weights_of(stored), step_tables_of(stored)
         self.labels: list[Any] = stored.labels.classes.tolist()
         self.template = stored.encoder if isinstance(stored.encoder, TemplateEncoder) else None
-        self.items: ItemReader | None = None
-        if stored.encoder is not None and self.template is None:
-            self.items = ItemReader(stored.encoder.names())
         self.closed = np.zeros((0, len(self.labels)))
         if stored.scheme is not None:
             self.closed = closed_table(transitions(self.labels, stored.scheme), len(self.labels))
         self.pair = self.tables.shared
         if self.closed.size:
             self.pair = self.pair + self.closed[: len(self.pair)]
+
+    @cached_property
+    def items(self) -> ItemReader | None:
+        """Of models of attributes; made for who asks about tokens, not for text that was read."""
+        if self.stored.encoder is None or self.template is not None:
+            return None
+        return ItemReader(self.stored.encoder.names())
 
     def __call__(
         self, sequences: Sequence[Any], forced: Sequence[Any] | None, exact: bool = False
@@ -70,6 +75,21 @@ class Asking:
             raise TypeError("items is a string; a list of tokens is expected: split it")
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         read, steps = self._read(sequences)
+        numbers = None if forced is None else self.numbers(forced, lengths, "forced")
+        return self._asked(lengths, read, steps, numbers, exact)
+
+    def of_text(self, text: Any, forced: np.ndarray | None = None, exact: bool = False) -> Asked:
+        """The same of text that the model's encoder can read; ``forced`` are label numbers."""
+        return self._asked(text.lengths, *self._read_text(text), forced, exact)
+
+    def _asked(
+        self,
+        lengths: np.ndarray,
+        read: Any,
+        steps: Numbered | None,
+        numbers: np.ndarray | None,
+        exact: bool,
+    ) -> Asked:
         if not isinstance(read, Numbered):
             theta = read @ self.stored.node_weights
         elif exact:
@@ -82,7 +102,6 @@ class Asking:
         if self.closed.size:
             theta[first] += self.closed[-2]
             theta[last] += self.closed[-1]
-        numbers = None if forced is None else self.numbers(forced, lengths, "forced")
         if numbers is not None:
             held = np.flatnonzero(numbers >= 0)
             kept = theta[held, numbers[held]]
@@ -113,12 +132,16 @@ class Asking:
     def _read(self, sequences: Sequence[Any]) -> tuple[Any, Numbered | None]:
         """Attributes of all positions (or rows of numbers), and attributes of steps."""
         if self.items is not None:
-            return _joined([self.items.read(x) for x in sequences]), None
+            return self.items.read(sequences), None
         if self.template is None:
             return self._numbers_of_rows(sequences), None
-        text, steps = Columns.from_sentences(sequences, "items"), self.template.steps
+        return self._read_text(Columns.from_sentences(sequences, "items"))
+
+    def _read_text(self, text: Any) -> tuple[Numbered, Numbered | None]:
+        encoder: Any = self.stored.encoder
+        steps = None if self.template is None else self.template.steps
         of_steps = None if steps is None else _numbered(steps.rows(text))
-        return _numbered(self.template.rows(text)), of_steps
+        return _numbered(encoder.rows(text)), of_steps
 
     def _numbers_of_rows(self, sequences: Sequence[Any]) -> Any:
         parts = [x.toarray() if hasattr(x, "toarray") else np.asarray(x) for x in sequences]
@@ -178,18 +201,6 @@ def add_ends(weights: Weights, theta: np.ndarray, first: Any, last: Any) -> None
     theta += weights.at_all
     theta[first] += weights.at_first
     theta[last] += weights.at_last
-
-
-def _joined(parts: list[Numbered]) -> Numbered:
-    if len(parts) == 1:
-        return parts[0]
-    data = None
-    if any(part.data is not None for part in parts):
-        data = np.concatenate(
-            [np.ones(len(part.ids)) if part.data is None else part.data for part in parts]
-        )
-    counts, ids = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
-    return Numbered(counts, ids, data)
 
 
 def _numbered(rows: AttributeRows) -> Numbered:

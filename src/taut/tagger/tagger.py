@@ -2,20 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from taut.chain.stored import as_fault_of, stored_chain
-from taut.constraints import ImpossibleConstraint, impossible
 from taut.files.model_file import read_model
-from taut.tagger.asking import Asked, Asking, add_ends
-from taut.tagger.best_labellings import n_best
-from taut.tagger.best_labels import Steps, best_labels, best_of_one, steps_of
-from taut.tagger.chain_marginals import Sums, marginals, marginals_by_step, sums_of
-from taut.tagger.ties import viterbi
+from taut.tagger.answers import Answers
+from taut.tagger.asking import add_ends
+from taut.tagger.best_labels import best_of_one
 
 
 class Tagger:
@@ -56,7 +51,8 @@ class Tagger:
                 f"{os.fspath(path)}: the model has features of steps given as matrices, which a "
                 "Tagger does not take; use taut.load(path).predict"
             )
-        self._stored, self._ask = stored, Asking(stored)
+        self._stored, self._answers = stored, Answers(stored)
+        self._ask = self._answers.ask
         self.labels = self._ask.labels
         # No constraints, no probabilities: what most models are, and what is done most often.
         is_viterbi = stored.decoding == "viterbi"
@@ -70,9 +66,9 @@ class Tagger:
         ``forced`` holds labels that positions must have, None where any will do.
         """
         if self._items is not None and forced is None and len(items) and type(items) is not str:
-            theta = self._ask.weights.scores(self._items.read(items))
+            theta = self._ask.weights.scores(self._items.read([items]))
             add_ends(self._ask.weights, theta, 0, -1)
-            numbers, is_tie = best_of_one(theta, self._steps)
+            numbers, is_tie = best_of_one(theta, self._answers.steps)
             if not is_tie:
                 return self._named(numbers)
         return self.tag_many([items], None if forced is None else [forced])[0]
@@ -84,7 +80,7 @@ class Tagger:
         if not len(sequences):
             return []
         asked = self._ask(sequences, forced)
-        named = self._named(self._decoded(asked).tolist())
+        named = self._named(self._answers.decode(asked).tolist())
         return [named[asked.place(i)] for i in range(len(sequences))]
 
     def marginals(self, items: Sequence[Any], forced: Sequence[Any] | None = None) -> np.ndarray:
@@ -92,7 +88,8 @@ class Tagger:
         self._check_probabilities("marginals")
         if not len(items):
             return np.zeros((0, len(self.labels)))
-        return self._sums(self._ask([items], None if forced is None else [forced]), 0)[0]
+        asked = self._ask([items], None if forced is None else [forced])
+        return self._answers.sums(asked, 0)[0]
 
     def nbest(
         self, items: Sequence[Any], k: int, forced: Sequence[Any] | None = None
@@ -104,11 +101,10 @@ class Tagger:
         if not len(items):
             return [([], 1.0)]
         asked = self._ask([items], None if forced is None else [forced], exact=True)
-        log_z, t = self._sums(asked, 0)[1], self._stored.temperature
-        labels, values = n_best(asked.theta / t, asked.pair_of(0) / t, int(k))
-        probabilities = np.exp(np.minimum(values - log_z, 0.0)).tolist()
+        labels, probabilities = self._answers.n_best(asked, 0, int(k))
         return [
-            (self._named(found), p) for found, p in zip(labels.tolist(), probabilities, strict=True)
+            (self._named(found), p)
+            for found, p in zip(labels.tolist(), probabilities.tolist(), strict=True)
         ]
 
     def probability(self, items: Sequence[Any], labels: Sequence[Any]) -> float:
@@ -120,8 +116,7 @@ class Tagger:
             raise ValueError(f"labels[{int(numbers.argmin())}] is None; all labels are expected")
         if not len(numbers):
             return 1.0
-        score = asked.score(0, numbers) / self._stored.temperature
-        return float(np.exp(min(score - self._sums(asked, 0)[1], 0.0)))
+        return float(np.exp(self._answers.log_probability(asked, 0, numbers)))
 
     def __repr__(self) -> str:
         kind = "CRF" if self._stored.temperature > 0.0 else "SVM"
@@ -129,77 +124,11 @@ class Tagger:
             f"<Tagger: {kind} with {len(self.labels)} labels, {self._stored.n_features} features>"
         )
 
-    # --- answers ----------------------------------------------------------------------------------
-
-    @cached_property
-    def _steps(self) -> Steps:
-        return steps_of(self._ask.pair)
-
-    @cached_property
-    def _step_sums(self) -> Sums:
-        return sums_of(self._ask.pair / self._stored.temperature)
-
     def _named(self, numbers: list[int]) -> Any:
         if self._stored.labels.as_arrays:
             return self._stored.labels.classes[numbers]
         labels = self.labels
         return [labels[k] for k in numbers]
-
-    def _decoded(self, asked: Asked) -> np.ndarray:
-        if self._stored.decoding == "posterior":
-            return self._by_marginals(asked)
-        sequences = range(len(asked.lengths))
-        if asked.has_own_steps:
-            numbers, ties = np.zeros(len(asked.theta), np.int64), list(sequences)
-        else:
-            numbers, ties = best_labels(asked.theta, asked.lengths, self._steps)
-        for i in ties:
-            if asked.lengths[i]:
-                theta = self._ask.exact_theta(asked, i)
-                numbers[asked.place(i)] = viterbi(theta, asked.pair_of(i))
-        if self._ask.closed.size or asked.forced is not None:
-            for i in sequences:
-                if asked.score(i, numbers[asked.place(i)]) == -np.inf:
-                    raise self._impossible(asked, i)
-        return numbers
-
-    def _by_marginals(self, asked: Asked) -> np.ndarray:
-        """Labels that are expected to be right most often, as in :mod:`taut.posterior`."""
-        numbers, closed = np.zeros(len(asked.theta), np.int64), self._ask.closed
-        for i in np.flatnonzero(asked.lengths).tolist():
-            node = self._sums(asked, i)[0]
-            if closed.size:
-                node[node <= 0.0] = -np.inf
-                node[0] += closed[-2]
-                node[-1] += closed[-1]
-                numbers[asked.place(i)] = viterbi(node, closed[None, :-2])
-            else:
-                numbers[asked.place(i)] = node.argmax(axis=1)
-        return numbers
-
-    def _sums(self, asked: Asked, i: int) -> tuple[np.ndarray, float]:
-        """Marginals and log Z of one sequence."""
-        theta = asked.theta[asked.place(i)] / self._stored.temperature
-        with np.errstate(all="ignore"):
-            if asked.has_own_steps:
-                node, log_z = marginals_by_step(theta, asked.pair_of(i) / self._stored.temperature)
-            else:
-                node, log_z = marginals(theta, self._step_sums)
-        if not np.isfinite(log_z):
-            raise self._impossible(asked, i)
-        return node, log_z
-
-    def _impossible(self, asked: Asked, i: int) -> ImpossibleConstraint:
-        """The error that names the first position at which no label is left."""
-        n = int(asked.lengths[i])
-        problem = SimpleNamespace(
-            n_states=len(self.labels),
-            pointer=np.array([0, n]),
-            forced=np.full(n, -1) if asked.forced is None else asked.forced[asked.place(i)],
-            closed=self._ask.closed,
-        )
-        error = impossible(problem, 0)
-        return ImpossibleConstraint(i, error.position, error.forced, error.before, self.labels)
 
     def _check_probabilities(self, what: str) -> None:
         if not self._stored.temperature > 0.0:

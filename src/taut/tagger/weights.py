@@ -11,6 +11,7 @@ from taut.tagger.items import Numbered
 
 # A model with so many numbers has them in a matrix, too, from which rows are taken at once.
 MOST_IN_A_MATRIX = 4_000_000
+ROWS_AT_ONCE = 2_000  # few enough for the processor's cache
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,8 @@ class Weights:
         """(tokens, K) of labels by their attributes alone."""
         K, n = self.n_labels, len(read.counts)
         matrix = self._matrix
-        if matrix is not None and n and read.counts.all():
-            rows = matrix.take(read.ids, 0)
-            if read.data is not None:
-                rows *= read.data[:, None]
-            return np.add.reduceat(rows, read.counts.cumsum() - read.counts, 0)
+        if matrix is not None and len(read.ids):
+            return self._by_rows(matrix, read)
         first = self.begin[read.ids]
         sizes = self.begin[1:][read.ids] - first
         ends = sizes.cumsum()
@@ -46,6 +44,29 @@ class Weights:
             value = value * read.data.repeat(sizes)
         found = np.bincount(token + self.label[places], value, n * K)
         return found.astype(np.float64, copy=False).reshape(n, K)  # of nothing it is whole numbers
+
+    def _by_rows(self, matrix: np.ndarray, read: Numbered) -> np.ndarray:
+        counts, n = read.counts, len(read.counts)
+        if np.count_nonzero(counts) < n:  # tokens that nothing is known of
+            filled = np.flatnonzero(counts)
+            found = np.zeros((n, self.n_labels))
+            found[filled] = self._by_rows(matrix, read._replace(counts=counts[filled]))
+            return found
+        ends = counts.cumsum()
+        if ends[-1] > ROWS_AT_ONCE and n > 1:
+            half = n // 2
+            at = ends[half - 1]
+            data = (None, None) if read.data is None else (read.data[:at], read.data[at:])
+            parts = (
+                Numbered(counts[:half], read.ids[:at], data[0]),
+                Numbered(counts[half:], read.ids[at:], data[1]),
+            )
+            return np.concatenate([self._by_rows(matrix, part) for part in parts])
+        rows = matrix.take(read.ids, 0)
+        if read.data is not None:
+            rows *= read.data[:, None]
+        found = np.add.reduceat(rows, ends - counts, 0)
+        return found
 
     @cached_property
     def _matrix(self) -> np.ndarray | None:

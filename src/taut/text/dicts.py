@@ -1,6 +1,7 @@
 """Attributes from Python objects, with the meaning they have in sklearn-crfsuite.
 
-A token is a dict, a list (tuple, set) of attribute names, or one name:
+A token is a dict, a list (tuple, set, ``keys()``) of attribute names, or one name; bytes are read
+as UTF-8:
 
 =========================== ===============================================
 ``{"word": "the"}``         attribute ``word:the``, value 1
@@ -12,7 +13,7 @@ A token is a dict, a list (tuple, set) of attribute names, or one name:
 =========================== ===============================================
 
 The values of an attribute that a token has twice add up. Refused are numbers that are not finite,
-``None``, bytes, arrays, and lists of anything but strings.
+``None``, arrays, and lists of anything but strings.
 
 Names and values are numbered by loops that run in C, a block of tokens at a time; an attribute's
 text is built once per distinct attribute, not once per token.
@@ -20,7 +21,7 @@ text is built once per distinct attribute, not once per token.
 
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import chain, compress
 from numbers import Real
@@ -52,12 +53,12 @@ def holds_attributes(X: Any) -> bool:
         if not isinstance(sequence, Sequence):
             return False
         for token in sequence:
-            if isinstance(token, Mapping | str | set | frozenset):
+            if isinstance(token, Mapping | str | Set):
                 return True
             if not isinstance(token, list | tuple):
                 return False
             for name in token:
-                return isinstance(name, str)
+                return isinstance(name, str | bytes)
     return False
 
 
@@ -84,6 +85,22 @@ def attributes_of(X: Iterable[Sequence[Any]], name: str = "X") -> Attributes:
             block, waiting = [], 0
     builder.add(block)
     return builder.build()
+
+
+def named_values(token: Any) -> tuple[list[str], list[float]]:
+    """The attributes of one token, as often as it has them.
+
+    >>> named_values({"w": "the", "n": 3})
+    (['w:the', 'n'], [1.0, 3.0])
+    """
+    names: list[str] = []
+    values: list[Any] = []
+    _add_token(token, names, values)
+    texts = [
+        f"{name}:{value}" if type(value) is str else name
+        for name, value in zip(names, values, strict=True)
+    ]
+    return texts, [1.0 if type(value) is str else value for value in values]
 
 
 def _is_sequence(X: Any) -> bool:
@@ -233,7 +250,7 @@ def _add_token(token: Any, names: list[str], values: list[Any]) -> None:
     elif isinstance(token, str):
         names.append(str.__str__(token))
         values.append(1.0)
-    elif isinstance(token, list | tuple | set | frozenset):
+    elif isinstance(token, list | tuple | Set):
         texts = _texts(token)
         names += texts
         values += [1.0] * len(texts)
@@ -249,13 +266,13 @@ def _add_mapping(
     if depth > DEEPEST:
         raise ValueError(f"dicts are nested more than {DEEPEST} deep; give fewer levels")
     for name, value in token.items():
-        if not isinstance(name, str):
+        if not isinstance(name, str | bytes):
             raise TypeError(f"the attribute name {name!r} is not a string; make it one")
-        name = prefix + str.__str__(name)
-        if isinstance(value, str):
+        name = prefix + _text(name)
+        if isinstance(value, str | bytes):
             names.append(name)
-            values.append(str.__str__(value))
-        elif isinstance(value, list | tuple | set | frozenset):
+            values.append(_text(value))
+        elif isinstance(value, list | tuple | Set):
             texts = _texts(value)
             names += [name] * len(texts)
             values += texts
@@ -291,6 +308,11 @@ def _texts(found: Collection[Any]) -> list[str]:
 
 
 def _text(name: Any) -> str:
+    if isinstance(name, bytes):
+        try:
+            return name.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{name!r} is not UTF-8; decode it first") from None
     if not isinstance(name, str):
         raise TypeError(f"{name!r} in a list of attributes is not a string; make it one")
     return str.__str__(name)  # as numpy's strings and enumerations of strings mean it

@@ -289,6 +289,30 @@ class TemplateEncoder:
         if np.any(keys[1:] == keys[:-1]):
             raise ValueError(f"an attribute of {feature.name} is there twice")
 
+    def set_attributes(self, found: list[list[tuple[str, ...]]]) -> None:
+        """Those of each group, as the values of its terms, instead of those of training text."""
+        self.values = [Numbering() for _ in range(self.n_values)]
+        digits = []
+        for group, attributes in zip(self.groups, found, strict=True):
+            terms = self.features[group[0]].terms
+            columns = [[values[j] for values in attributes] for j in range(len(terms))]
+            numberings = [self.values[self._numbering_of(term)] for term in terms]
+            digits.append(
+                [each.number(column) for each, column in zip(numberings, columns, strict=True)]
+            )
+        self.tables = []
+        for group, attributes, of_terms in zip(self.groups, found, digits, strict=True):
+            tables, total = [], np.zeros(len(attributes), np.int64)
+            terms, plan = self.features[group[0]].terms, self._plan(group)
+            for term, is_long, digit in zip(terms, plan, of_terms, strict=True):
+                if is_long:
+                    keys, total = np.unique(total, return_inverse=True)
+                    tables.append(CodeTable(keys))
+                total = total * self._size(term) + digit
+            self.tables.append([*tables, CodeTable(total)])
+        self.kept = [np.arange(self.vectors_of(feature).size) for feature in self.vectors]
+        self.check()
+
     def keep(self, wanted: np.ndarray) -> None:
         """Forget the attributes that are not wanted (a flag for each)."""
         sizes = [*(len(tables[-1]) for tables in self.tables), *map(len, self.kept)]

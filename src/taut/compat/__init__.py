@@ -1,0 +1,1 @@
+"""Other programs' models and interfaces, read and answered by taut."""
