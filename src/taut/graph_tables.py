@@ -49,7 +49,7 @@ def checked_tables(tables: Any, n_nodes: int, place: str) -> list[np.ndarray]:
     [array([0, 1, 2]), array([2, 3, 4])]
     >>> checked_tables([[0, 1]], 5, "graphs[0]")
     Traceback (most recent call last):
-    ValueError: tables[0] of graphs[0] has 2 nodes; tables are over three or more, and pairs are edges
+    ValueError: tables[0] of graphs[0] has 2 nodes; tables are over three or more, edges over two
     """
     if tables is None:
         return []
@@ -70,7 +70,7 @@ def _checked(nodes: Any, n_nodes: int, place: str) -> np.ndarray:
         raise ValueError(f"{place} is {nodes!r}; a list of nodes, which are integers, is expected")
     if len(numbers) < FEWEST:
         raise ValueError(
-            f"{place} has {len(numbers)} nodes; tables are over three or more, and pairs are edges"
+            f"{place} has {len(numbers)} nodes; tables are over three or more, edges over two"
         )
     wrong = numbers[(numbers < 0) | (numbers >= n_nodes)]
     if wrong.size:

@@ -1,4 +1,4 @@
-"""Tables over three or more nodes, against ``table_reference``: definitions, and optima by clarabel.
+"""Tables over three or more nodes, against definitions and clarabel's optima: ``table_reference``.
 
 What clarabel finds is good to 1e-8.
 """
@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from factor_problems import messages_of, point_of
+from factor_blocks import project_to_simplex
+from factor_problems import messages_of, point_of, problem_of
 from slices import killed_at
 from table_reference import CASES, PROBLEMS, table_reference
 
+from taut.check import check_problem
 from taut.decode import decode
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
 from taut.graph_training.factor_solver import FactorRun
@@ -159,6 +161,43 @@ def test_a_step_changes_one_block_and_is_as_long_as_is_best(which, temperature, 
     assert tables >= 3
 
 
+@pytest.mark.parametrize("temperature", [0.0, WARM])
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_a_projected_step_is_the_proximal_one(which, temperature):
+    """mu <- Proj((L mu + theta_hat) / (L + 2 gamma)), with L = C s |z|^2 + K / (min k_j rho)."""
+    F, rng = table_reference(which, C, temperature), np.random.default_rng(8)
+    solver = SoftSDCA(rho=RHO_SOFT, temperature=temperature, order="uniform", anneal=1.0)
+    run, mu = run_of(which, solver), F.random_point(rng)
+    place(run, F, mu)
+    rows, seen = CASES[which][2], 0
+    for _ in range(60):
+        before, theta = mu, F.theta_hat(run.state.w.copy(), messages_of(F, run.state.delta))
+        mu = after_a_step(run, F)
+        for i, one in enumerate(F.examples):
+            for where, shape, z in zip(
+                one.at_edge[one.n_edges :], one.shapes, rows[i], strict=True
+            ):
+                if np.any(mu[i][where] != before[i][where]):
+                    L = C * F.s[i] * (z @ z) + np.prod(shape) / min(shape) / RHO_SOFT
+                    target = (L * before[i][where] + theta[i][where]) / (L + 2.0 * temperature)
+                    expected = project_to_simplex(target)
+                    np.testing.assert_allclose(mu[i][where], expected, rtol=0, atol=1e-12)
+                    seen += 1
+    assert seen >= 3
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_projected_steps_are_no_longer_than_the_curvature_allows(which):
+    """K / min k_j is the largest |B d|^2 / |d|^2 of changes d that sum to zero."""
+    F = table_reference(which, C)
+    constants = [one.block_constants(C * s, RHO_SOFT) for one, s in F.each(F.s)]
+    for one, s, of_blocks, rows in F.each(F.s, constants, CASES[which][2]):
+        tables = of_blocks[len(of_blocks) - len(one.shapes) :]
+        for exact, shape, z in zip(tables, one.shapes, rows, strict=True):
+            L = C * s * (z @ z) + np.prod(shape) / min(shape) / RHO_SOFT
+            assert exact == pytest.approx(L, rel=1e-10)
+
+
 @pytest.mark.parametrize("order", ["permuted", "gap"])
 @steps
 @pytest.mark.parametrize("which", PROBLEMS)
@@ -229,6 +268,20 @@ def test_the_bracket_holds_for_an_exact_oracle_and_is_tight_where_the_relaxation
     assert exact <= found.primal + 1e-12
     if which == "one table":
         assert exact >= found.dual
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_a_linear_program_finds_a_value_within_the_bracket(which):
+    """The relaxed objective at the weights found, by HiGHS, whose values are good to 1e-7."""
+    problem, solver = PROBLEMS[which], AugmentedLagrangian()
+    found = solve(problem, solver, C=C, tol=1e-3, max_passes=20_000)
+    work, y, total = problem.new_work(), np.zeros(problem.longest, np.int32), 0.0
+    for i in range(problem.n):
+        problem.scores(found.w, i, work)
+        problem.add_loss(i, work)
+        total += problem.weight(i) * problem.argmax(found.w, i, work, y)
+    value = total / problem.n + 0.5 * found.lam * (found.w @ found.w)
+    assert table_reference(which, C).hard_optimum().value - 1e-6 <= value <= found.primal + 1e-6
 
 
 def test_tables_change_what_is_found():
@@ -304,6 +357,21 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name, tmp_path):
         np.testing.assert_array_equal(getattr(resumed.state, field), getattr(whole.state, field))
 
 
+def test_a_solution_is_a_start_for_other_solvers():
+    options = dict(C=C, tol=1e-4, max_passes=20_000)
+    soft = solve(PROBLEMS["loops"], SoftBCFW(), **options)
+    first = solve(PROBLEMS["loops"], AugmentedLagrangian(), warm_start=soft, **options)
+    again = solve(PROBLEMS["loops"], IDAL(), warm_start=first, **options)
+    assert first.status is again.status is Status.CONVERGED
+    assert again.passes <= 1
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_problems_with_tables_have_no_oracle_to_be_checked(which):
+    for problem in (PROBLEMS[which], to_predict(which)):
+        check_problem(problem)
+
+
 def trajectory():
     """Weights and bounds of short runs, in one array."""
     rows = []
@@ -333,18 +401,10 @@ def test_interpreted_python_walks_the_same_way(tmp_path):
 
 
 def test_other_tables_are_other_data():
-    reference, tables, rows = CASES["one table"]
-    fingerprints = {PROBLEMS["one table"].fingerprint()}
-    for members in ([2, 1, 0], [0, 2, 1]):
-        made = [[(members, 0)], *tables[1:]]
-        fingerprints.add(replace_tables(reference, made).fingerprint())
-    assert len(fingerprints) == 3
-
-
-def replace_tables(reference, tables):
-    from factor_problems import problem_of
-
-    return problem_of(reference, tables=tables)
+    reference, tables, _ = CASES["one table"]
+    others = [[[(members, 0)], *tables[1:]] for members in ([2, 1, 0], [0, 2, 1])]
+    problems = [problem_of(reference, tables=some) for some in (tables, *others)]
+    assert len({problem.fingerprint() for problem in problems}) == 3
 
 
 # --- what is refused -----------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def check_problem(problem: Any, n_examples: int = 10, random_state: int = 0) -> 
                 findings = function_findings(problem, n_examples, weights, random)
         if problem.is_compiled and not findings:
             check_compiles(problem)
-    else:  # missing labels: two problems in one
+    elif Capability.LIKELIHOOD in problem.capabilities:  # missing labels: two problems in one
         parts = [part for part in (problem.free, problem.known) if part is not None]
         if any(part is problem for part in parts):
             raise ValueError(
@@ -51,6 +51,9 @@ def check_problem(problem: Any, n_examples: int = 10, random_state: int = 0) -> 
         for part in parts:
             check_problem(part, n_examples, random_state)
         return
+    else:  # trained without inference: no oracle that could be wrong
+        with interpreting(), np.errstate(all="ignore"):
+            findings = check_data(problem)
     if findings:
         what = "model" if isinstance(problem, PythonProblem) else "problem"
         raise ValueError(f"the {what} is not right:\n  - " + "\n  - ".join(summary(findings)))

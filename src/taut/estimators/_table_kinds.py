@@ -29,11 +29,13 @@ def table_kinds(stacked: StackedGraphs, most_absent: int) -> tuple[tuple[int, ..
     return tuple(first.get(kind, some) for kind in range(max(first, default=-1) + 1))
 
 
-def numbered_tables(stacked: StackedGraphs, model: GraphModel) -> list[list[tuple[Any, int]]]:
+def numbered_tables(
+    stacked: StackedGraphs, model: GraphModel
+) -> list[list[tuple[Any, int]]] | None:
     """(nodes, kind) of all tables, as the problem wants them."""
     tables = stacked.tables
     if tables is None:
-        return [[] for _ in stacked.lengths]
+        return None
     if not model.tables and tables.per_graph.any():
         graph = int(tables.per_graph.argmax())
         raise ValueError(

@@ -1,8 +1,9 @@
 """The lower bound of a point without inference: the dual value of a consistent point near it.
 
 Marginals are *repaired*: a node gets the mean of its own marginals and those that its factors have
-of it, count factors are projected on, edges and tables scaled to fit. Between there and the best consistent
-point so far, the *witness*, everything is consistent; the bound is that of the best point between.
+of it, count factors are projected on, edges and tables scaled to fit. Between there and the best
+consistent point so far, the *witness*, everything is consistent; the bound is that of the best
+point between.
 """
 
 from typing import NamedTuple
@@ -125,7 +126,7 @@ def loss_of(view, node):
 
 @compiled
 def disagreement(view, node, edge, other_node, other_edge):
-    """sum_i s_i over nodes, edges, tables of 1 - <mu, other mu>; of a point with itself, its entropy."""
+    """sum_i s_i over simplices of 1 - <mu, other mu>; of a point with itself, its entropy."""
     factors = view.factors
     n_nodes = factors.node_at.size - 1
     total = 0.0

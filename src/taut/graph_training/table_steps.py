@@ -3,7 +3,7 @@
     theta_hat(s) = theta(s) - sum over its variables j of delta_cj(s_j)
     curvature    = (C s_i |z|^2 + 2 gamma) |d|^2 + sum_j |d_j|^2 / rho
 
-with d_j the marginals of d: a table has a weight for each joint state s, so |Phi d|^2 = |z|^2 |d|^2.
+with d_j the marginals of d; a table has a weight for each joint state, so |Phi d|^2 = |z|^2 |d|^2.
 """
 
 from taut._compile import compiled

@@ -1,5 +1,5 @@
-"""The best labelling of any graph, also with counts and tables, by HiGHS: exact, for small graphs (and by
-trying all labellings for tiny ones).
+"""The best labelling of any graph, also with counts and tables, by HiGHS: exact, for small graphs
+(and by trying all labellings for tiny ones).
 
 It is the relaxation of :mod:`taut.inference.lp` with integral nodes; edges need no such demand,
 since the rows and columns of a table whose nodes have one state each leave it a single entry.

@@ -1,7 +1,7 @@
 """Tables of the joint states of several nodes: their marginals, and what makes them consistent.
 
 A table of nodes with k_1, ..., k_m states is packed, the last node's state fastest: entry
-(s_1, ..., s_m) is at ((s_1 k_2 + s_2) k_3 + ...) + s_m. ``size`` lists the k_j; marginals of all the
+(s_1, ..., s_m) is at ((s_1 k_2 + s_2) k_3 + ...) + s_m. ``size`` lists the k_j; marginals of all
 nodes stand one after the other.
 """
 

@@ -80,7 +80,8 @@ def lp_relaxation(
             "and that the counts do not contradict each other"
         )
     marginals = np.zeros(n * n_states + m * n_states**2)
-    marginals[program.entries] = abs(result.x[: len(program.entries)])  # HiGHS may leave -0.0 and the like
+    found = result.x[: len(program.entries)]
+    marginals[program.entries] = abs(found)  # HiGHS may leave -0.0 and the like
     node = marginals[: n * n_states].reshape(n, n_states)
     return -float(result.fun), node, marginals[n * n_states :].reshape(m, n_states, n_states)
 

@@ -24,17 +24,18 @@ class GraphByLP(GraphProblem):
         states, ends = graph.nodes.states[first : first + n], graph.edges.ends[start : start + m]
         theta, pair = local.theta[:n], local.pair[:m]
         counts, tables = counts_of(graph.counts, i), tables_of(graph, w, i)
+        truth_score = find_truth_score(graph, i, work)
+        truth_score += score_of(tables, graph.loss.truth[first : first + n])
         if (counts or tables) and not problem.relaxed:
             value, y[:n] = best_allowed_labelling(theta, states, ends, pair, counts, tables)
-            truth = graph.loss.truth[first : first + n]
-            return value - find_truth_score(graph, i, work) - score_of(tables, truth)
-        value, node, edge = lp_relaxation(theta, states, ends, pair, counts)
+            return value - truth_score
+        value, node, edge = lp_relaxation(theta, states, ends, pair, counts, tables)
         if problem.relaxed:
             image = y[: 2 * (n * problem.width + problem.n_edge_weights)].view(np.float64)
             write_image(graph.edges, states, start, n, m, node, edge, local.coefficient, image)
         else:
             value = round_marginals(theta, states, ends, pair, n, m, node, y, oracle.rounding)
-        return value - find_truth_score(problem.arrays, i, work)
+        return value - truth_score
 
     def label_value(problem, w, i, work, y):
         graph, tables = problem.arrays, tables_of(problem.arrays, w, i)

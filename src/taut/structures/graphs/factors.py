@@ -1,10 +1,11 @@
 """The factors of all graphs, one after the other: what training without inference works on.
 
-A *block* is a node, an edge, a count factor or a table. They are numbered in this order; examples that share edges have blocks of their own. Marginals are packed: a node has as many
-numbers as states, an edge of nodes with k and l states a row-major table of k * l, a count factor
-one number per member, the probability of state 1, a table one per joint state, after those of the
-edges. Messages are packed likewise: an edge has k + l of them, a count factor two per member, a
-table one per member and state.
+A *block* is a node, an edge, a count factor or a table. They are numbered in this order; examples
+that share edges have blocks of their own. Marginals are packed: a node has as many numbers as
+states, an edge of nodes with k and l states a row-major table of k * l, a count factor one number
+per member, the probability of state 1, a table one per joint state, after those of the edges.
+Messages are packed likewise: an edge has k + l of them, a count factor two per member, a table one
+per member and state.
 """
 
 from typing import NamedTuple

@@ -55,8 +55,8 @@ def graph_problem(
     them. ``cost`` is (K, K) or (node types, K, K). Message passing stops when its gap is the
     fraction ``accuracy`` of the worst loss: so much it can add to the relative gap. Without
     ``truth`` the problem is for prediction: relaxed solutions are rounded. ``counts`` lists the
-    count factors (nodes, low, high) of every graph, ``tables`` the table factors (nodes, kind), with
-    a row of ``table_rows`` each, one after the other.
+    count factors (nodes, low, high) of every graph, ``tables`` the table factors (nodes, kind),
+    with a row of ``table_rows`` each, one after the other.
 
     >>> model = GraphModel((2,), ((0, 0),), n_features=1, n_edge_features=0, pairwise="potts")
     >>> problem = graph_problem(

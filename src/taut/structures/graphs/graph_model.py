@@ -106,13 +106,15 @@ class GraphModel:
 
     def table_layout(self) -> dict[str, Any]:
         """The fields of ``Tables`` that say how many joint states a kind has, and its weights."""
+        if not self.tables:
+            return dict(cells=np.zeros(0, np.int32), at=np.zeros(0, np.int64), n_weights=0)
         cells = [self._joint_states(kind) for kind in range(len(self.tables))]
-        per_kind = np.array([*cells, 0], np.int64) * max(self.n_table_features, 1)
+        per_kind = np.array(cells, np.int64) * max(self.n_table_features, 1)
         edges = self.layout()[1]
         before = np.cumsum(per_kind) - per_kind
         return dict(
             cells=np.array(cells, np.int32),
-            at=(edges["weights_at"] + edges["n_weights"] + before[:-1]).astype(np.int64),
+            at=(edges["weights_at"] + edges["n_weights"] + before).astype(np.int64),
             n_weights=int(per_kind.sum()),
         )
 
@@ -132,10 +134,10 @@ class GraphModel:
             )
         cells = math.prod(self.states[t] for t in types)
         if cells > MOST_CELLS:
+            states = " * ".join(str(self.states[t]) for t in types)
             raise ValueError(
-                f"{name} has {cells} joint states, of nodes with "
-                f"{' * '.join(str(self.states[t]) for t in types)} states; at most {MOST_CELLS} are "
-                "possible: join fewer nodes, merge states, or score pairs by edges"
+                f"{name} has {cells} joint states, of nodes with {states} states; at most "
+                f"{MOST_CELLS} are possible: join fewer nodes, merge states, or use edges"
             )
         return cells
 

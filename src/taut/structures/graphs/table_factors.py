@@ -156,6 +156,7 @@ def tables_of(graph: GraphArrays, w: np.ndarray, i: int) -> list[tuple[np.ndarra
         found.append((nodes, scores.reshape(states[nodes])))
     return found
 
+
 def score_of(tables: list[tuple[np.ndarray, np.ndarray]], y: np.ndarray) -> float:
     """The score of a labelling in all of these tables."""
     return float(sum(scores[tuple(y[nodes])] for nodes, scores in tables))
