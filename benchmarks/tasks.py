@@ -48,14 +48,12 @@ METHODS = {
     "taut --crf": ("--crf",),
     "taut --crf --fast": ("--crf", "--fast"),
 }
-# Where a pass takes so long that the certificate is not waited for, and where --fast stands for it.
-TOO_LONG = {("portuguese upos+feats", "taut --exact"), ("portuguese upos+feats", "taut --crf")}
 HUNDREDS_OF_LABELS = ("french upos+feats", "portuguese upos+feats")
 
 
 def methods_of(name: str) -> list[str]:
-    found = [method for method in METHODS if (name, method) not in TOO_LONG]
-    return found if name in HUNDREDS_OF_LABELS else [m for m in found if m != "taut --crf --fast"]
+    fast_crf = "taut --crf --fast"
+    return [m for m in METHODS if m != fast_crf or name in HUNDREDS_OF_LABELS]
 
 
 PEERS = ("lbfgs", "pa", "ap")
