@@ -11,6 +11,6 @@ from taut.solvers import solve
 
 @pytest.mark.parametrize("solver", [GDMM(), DLPW(), GiniOTRW()], ids=lambda one: one.name)
 def test_baselines_refuse_tables_and_name_solvers_that_take_them(solver):
-    message = r"steps on nodes, edges and counts, and there are 3 tables .* \"soft-bcfw\" or"
+    message = r"steps on nodes, edges and counts, and there are 3 tables .* or \"idal\""
     with pytest.raises(ValueError, match=message):
         solve(PROBLEMS["loops"], solver, C=1.0)

@@ -181,8 +181,8 @@ class FactorRun(AnyRun):
         if n_tables and not solver.takes_tables:
             raise ValueError(
                 f"{describe(solver)} steps on nodes, edges and counts, and there are {n_tables} "
-                'tables over three or more nodes; use solver="soft-bcfw" or '
-                '"augmented-lagrangian"'
+                'tables over three or more nodes; use solver="soft-bcfw", "soft-sdca", '
+                '"augmented-lagrangian" or "idal"'
             )
         solver.check_factors(self.factors)
         self.blocks = len(self.factors.owner)
