@@ -125,10 +125,11 @@ def on_grid(
 ) -> tuple[Vector, Vector]:
     """A common grid of x, evenly spaced in logarithms, and y of each run there (rows).
 
-    Beyond its end a run has its last value if it ended because that was good enough, otherwise
-    none: not a number.
+    Lines begin at the first look after a step: on a logarithmic axis the start is nowhere. Beyond
+    its end a run has its last value if it ended because that was good enough, otherwise none: not a
+    number.
     """
-    runs = [(np.asarray(c[x], float), np.asarray(c[y], float)) for c in curves]
+    runs = [tuple(np.asarray(c[one], float)[len(c[x]) > 1 :] for one in (x, y)) for c in curves]
     low = min(xs[xs > 0].min() for xs, _ in runs if (xs > 0).any())
     grid = np.geomspace(low, max(xs[-1] for xs, _ in runs), points)
     rows = np.full((len(runs), points), np.nan)
