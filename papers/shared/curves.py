@@ -145,23 +145,23 @@ def _between(xs: Vector, ys: Vector, at: Vector) -> Vector:
         return np.full(len(at), ys[0])
     after = np.clip(np.searchsorted(xs, at, side="right"), 1, len(xs) - 1)
     # Steps without an oracle call leave x where it is: then the later look counts.
-    share = np.array([_share(*three) for three in zip(xs[after - 1], xs[after], at, strict=True)])
-    return np.array([_mean(*three) for three in zip(ys[after - 1], ys[after], share, strict=True)])
+    return _mean(ys[after - 1], ys[after], _share(xs[after - 1], xs[after], at))
 
 
-def _share(low: float, high: float, at: float) -> float:
+def _share(low: Any, high: Any, at: Any) -> Any:
     """How far on the way from one value to another; 1 if there is none."""
-    if low == high:
-        return 1.0
-    if min(low, high, at) > 0:
-        low, high, at = np.log([low, high, at])
-    return float((at - low) / (high - low))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        straight = (at - low) / np.subtract(high, low)
+        logarithmic = np.log(np.divide(at, low)) / np.log(np.divide(high, low))
+    share = np.where(np.minimum(np.minimum(low, high), at) > 0, logarithmic, straight)
+    return np.where(np.equal(low, high), 1.0, share)
 
 
-def _mean(start: float, end: float, share: float) -> float:
-    if min(start, end) > 0:
-        return float(np.exp((1 - share) * np.log(start) + share * np.log(end)))
-    return float((1 - share) * start + share * end)
+def _mean(start: Any, end: Any, share: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithmic = start * np.divide(end, start) ** share
+    straight = (1.0 - share) * np.asarray(start) + share * np.asarray(end)
+    return np.where(np.minimum(start, end) > 0, logarithmic, straight)
 
 
 def first_at(columns: Row, x: str, y: str, level: float) -> float | None:
@@ -173,7 +173,7 @@ def first_at(columns: Row, x: str, y: str, level: float) -> float | None:
     k = int(reached[0])
     if k == 0:
         return float(xs[0])
-    return _mean(xs[k - 1], xs[k], _share(ys[k - 1], ys[k], level))
+    return float(_mean(xs[k - 1], xs[k], _share(ys[k - 1], ys[k], level)))
 
 
 class Cost(NamedTuple):

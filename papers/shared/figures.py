@@ -131,14 +131,17 @@ def write_medians(
     write_csv(path, [*names, "axis", "quantity", "x", "median", "least", "largest"], rows)
 
 
+MANY = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+
+
 def _label_plainly(side: Any) -> None:
-    """Numbers at a logarithmic axis: powers of ten, and 2 and 5 between them if there are few."""
+    """Numbers at a logarithmic axis: powers of ten, and some between them if there are few."""
     if side.get_scale() != "log" or side.get_transform().base != 10:
         return
     low, high = np.log10(sorted(side.get_view_interval()))
     side.set_minor_formatter(NullFormatter())
     if np.floor(high) - np.ceil(low) < 1:
-        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high - low > 0.8 else MANY))
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
