@@ -32,8 +32,8 @@ from common import table
 
 sys.path.append(str(Path(__file__).parents[1]))  # where ``papers`` is
 
-from papers.shared.curves import curve, first_at
-from papers.shared.relaxed import HardObjective, Optimum, optimum, start
+from papers.shared.curves import curve, first_at, new_run
+from papers.shared.relaxed import HardObjective, Optimum, optimum
 from papers.shared.relaxed_tasks import Task, potts, rcv1, yeast
 from papers.shared.rows import Row
 from taut.graph_training import IDAL, AugmentedLagrangian, SoftBCFW, SoftSDCA
@@ -71,7 +71,7 @@ def _shown(oracle: str) -> str:
 
 
 def curve_of(task: Task, contestant: Contestant, best: Optimum, options: Any) -> Row:
-    run = start(task.whole(contestant.inference), contestant.solver, task.C, seed=0)
+    run = new_run(task.whole(contestant.inference), contestant.solver, task.C, seed=0)
     hard = HardObjective(task)
 
     def look(run: Any) -> Row:
@@ -121,7 +121,7 @@ def compare(task: Task, options: Any) -> None:
 
 def pass_cost(task: Task) -> list[Any]:
     """CPU milliseconds of a pass of SoftBCFW: the first, and the least of the next nine."""
-    run, times = start(task.whole(task.exact), SoftBCFW(rho=1.0), task.C, seed=0), []
+    run, times = new_run(task.whole(task.exact), SoftBCFW(rho=1.0), task.C, seed=0), []
     for _ in range(10):
         before = time.process_time()
         run.advance(run.pass_steps)

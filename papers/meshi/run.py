@@ -11,7 +11,7 @@ fixed. "SoftBCFW, pairwise" is taut's default.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ import papers.shared  # noqa: F401  (first: it limits threads before numpy start
 
 # isort: split
 import numpy as np
-from matplotlib.ticker import NullFormatter
 
 from papers.meshi.dlpw import DLPW
-from papers.shared.curves import curve
+from papers.shared.curves import Enough, cost_to, curve, new_run
 from papers.shared.figures import draw_runs, finish, panels, style, write_csv
 from papers.shared.paper import Figure, Settings, Work, run_paper
 from papers.shared.relaxed import (
@@ -33,16 +32,15 @@ from papers.shared.relaxed import (
     optimum,
     optimum_of,
     soft_values,
-    start,
 )
-from papers.shared.relaxed_tasks import Task, task_of
-from papers.shared.rows import Row
+from papers.shared.relaxed_tasks import STANFORD, YEAST, Task, task_of
+from papers.shared.rows import Found, Row, named, parts_of, rows_by
 from taut.graph_training import SoftBCFW
 from taut.solvers import BCFW, solve
 
-Found = list[tuple[Row, Row]]
 TITLE = "Meshi, Srebro, Hazan (2015): training with soft constraints"
 DATA = ("yeast-meshi", "rcv1", "two-level")
+FILES = (*YEAST, "rcv1/rcv1subset1.svm.gz", STANFORD)
 
 
 def as_printed(rho: float) -> SoftBCFW:
@@ -67,8 +65,12 @@ SHOWN = (0.1, 1.0, 10.0)
 BUDGETS = (5, 20, 100)
 
 
+def budgets_of(settings: Settings) -> tuple[int, ...]:
+    return (1, 2, 5) if settings.quick else BUDGETS
+
+
 def penalty_works(settings: Settings) -> list[Work]:
-    budgets = (1, 2, 5) if settings.quick else BUDGETS
+    budgets = budgets_of(settings)
     penalties = (0.1, 1.0, 10.0) if settings.quick else PENALTIES
     works = [optimum_work("yeast-meshi", settings)]
     for rho in penalties:
@@ -84,7 +86,7 @@ def _penalty(
 ) -> Callable[[], Row]:
     def measure() -> Row:
         task = task_of("yeast-meshi", settings.quick, settings.data_home)
-        run = start(task.whole(task.exact), as_printed(rho), task.C, seed)
+        run = new_run(task.whole(task.exact), as_printed(rho), task.C, seed)
 
         def look(run: Any) -> Row:
             return soft_values(run)[0]._asdict() | {"score": task.score(run.state.w)}
@@ -98,10 +100,7 @@ def _penalty(
 def draw_penalties(found: Found, settings: Settings, folder: Path, about: str) -> None:
     best = optima(found)["yeast-meshi"]
     task = task_of("yeast-meshi", settings.quick, settings.data_home)
-    runs: dict[float, list[Row]] = {}
-    for key, row in found:
-        if key["what"] == "penalty":
-            runs.setdefault(key["rho"], []).append(row)
+    runs = rows_by(parts_of(found, "what")["penalty"], "rho")
     figure, axes = panels(2, 2)
     lines = {"g_rho": ("g_ρ(w, δ)", "-"), "f_rho": ("f_ρ(μ)", "-."), "g": ("g(w, δ)", "--")}
     for axis, rho in zip(axes.flat, SHOWN, strict=False):
@@ -114,8 +113,7 @@ def draw_penalties(found: Found, settings: Settings, folder: Path, about: str) -
                  title=f"ρ = {rho:g} (printed: {rho / task.n:.2g})")  # fmt: skip
         axis.grid(alpha=0.3)
         axis.set_ylabel("objective")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-    _draw_against_rho(axes[1, 1], runs, best, task.n)
+    _draw_against_rho(axes[1, 1], runs, best, task.n, budgets_of(settings))
     finish(figure, folder / "figure1.png", about)
     _write_penalties(folder / "figure1.csv", runs, best)
 
@@ -128,15 +126,11 @@ def _median_line(
     axis.fill_between(x, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0)
 
 
-def _budgets_of(runs: dict[float, list[Row]]) -> list[float]:
-    passes = next(iter(runs.values()))[0]["passes"]
-    last = passes[-1]
-    return [p for p in passes if p in (0.05 * last, 0.2 * last, last, 1.0, 2.0)][-3:]
-
-
-def _draw_against_rho(axis: Any, runs: dict[float, list[Row]], best: float, n: int) -> None:
+def _draw_against_rho(
+    axis: Any, runs: dict[float, list[Row]], best: float, n: int, budgets: Sequence[float]
+) -> None:
     penalties = sorted(runs)
-    for budget, colour in zip(_budgets_of(runs), ("#9ecae1", "#4292c6", "#08519c"), strict=False):
+    for budget, colour in zip(budgets, ("#9ecae1", "#4292c6", "#08519c"), strict=True):
         for column, dash in (("g_rho", "-"), ("g", "--")):
             at = runs[penalties[0]][0]["passes"].index(budget)
             values = np.array([[run[column][at] for run in runs[rho]] for rho in penalties])
@@ -164,7 +158,8 @@ def _write_penalties(path: Path, runs: dict[float, list[Row]], best: float) -> N
 # --- figure 2: against other trainers -------------------------------------------------------------
 
 LIMITS = {"yeast-meshi": 6.0, "rcv1": 8.0, "two-level": 3.0}
-LP_SOLVER = "FW, LP solver"
+LP_SOLVER = "FW, LP solver"  # in keys of rows
+DRAWN = {LP_SOLVER: "BCFW, LP solver"}
 FREE = {
     "SoftBCFW, ρ=0.1": as_printed(0.1),
     "SoftBCFW, ρ=1": as_printed(1.0),
@@ -174,7 +169,7 @@ FREE = {
 SMOOTHING = {"DLPW": 0.0, "DLPW, smoothed": 0.003}
 RATES = (1.0, 0.1, 0.01)
 ORACLES = (LP_SOLVER, "BCFW")  # with HiGHS; with taut's own exact oracle
-ENOUGH = 2e-4  # above g*, relatively, where curves end
+ENOUGH = Enough("gap", 2e-4)  # above g*, relatively, where curves end
 
 
 def limit_of(name: str, method: str, settings: Settings) -> float:
@@ -212,9 +207,9 @@ def _trainer(
             solver = DLPW(rate=best_rate(*where, method, 0.3 * limit), smoothing=SMOOTHING[method])
         else:
             solver = FREE[method]
-        run = start(task.whole(inference), solver, task.C, seed)
+        run = new_run(task.whole(inference), solver, task.C, seed)
         look = _hard_look(task, best) if method in ORACLES else _soft_look(task, best)
-        found = curve(run, seconds=limit, enough=ENOUGH, look=look, growth=1.35)
+        found = curve(run, seconds=limit, enough=ENOUGH.level, look=look, growth=1.35)
         return found | {"solver": solver.describe()}
 
     return measure
@@ -246,7 +241,7 @@ def best_rate(name: str, quick: bool, data_home: str | None, method: str, second
     task, reached = task_of(name, quick, data_home), {}
     for rate in RATES:
         solver = DLPW(rate=rate, smoothing=SMOOTHING[method])
-        run = start(task.whole(task.exact), solver, task.C, 0)
+        run = new_run(task.whole(task.exact), solver, task.C)
         look = _soft_look(task, 1.0)
         reached[rate] = curve(run, seconds=seconds, look=look, growth=2.0)["g"][-1]
     return min(reached, key=lambda rate: reached[rate])
@@ -256,14 +251,12 @@ def draw_trainers(found: Found, settings: Settings, folder: Path, about: str) ->
     best = optima(found)
     figure, axes = panels(2, len(DATA))
     rows: list[list[Any]] = []
-    for column, name in enumerate(DATA):
-        runs: dict[str, list[Row]] = {}
-        for key, row in found:
-            if key["what"] == "trainer" and key["data"] == name:
-                runs.setdefault(key["method"], []).append(row)
+    groups = parts_of(named(parts_of(found, "what")["trainer"], DRAWN), "data")
+    for column, (name, group) in enumerate(groups.items()):
+        runs = rows_by(group, "method")
         task = task_of(name, settings.quick, settings.data_home)
         for axis, quantity in ((axes[0, column], "g"), (axes[1, column], "score")):
-            draw_runs(axis, runs, "seconds", quantity)
+            draw_runs(axis, runs, "seconds", quantity, ENOUGH)
             axis.set(xscale="log", xlabel="CPU seconds")
         axes[0, column].axhline(best[name], color="0.3", lw=0.8, ls=":")
         axes[0, column].set(yscale="log", title=f"{name}, M = {task.n}")
@@ -274,23 +267,17 @@ def draw_trainers(found: Found, settings: Settings, folder: Path, about: str) ->
     write_csv(
         folder / "figure2.csv",
         ["data", "method", "solver of the first seed", "CPU s", "passes", "g / g* - 1 at the end",
-         "CPU s to 1 %", "score at the end"], rows,
+         "CPU s to 1 %", "seeds to 1 %", "seeds", "score at the end"], rows,
     )  # fmt: skip
 
 
 def _trainer_row(name: str, method: str, curves: list[Row], best: float) -> list[Any]:
     middle = {key: float(np.median([run[key][-1] for run in curves]))
               for key in ("seconds", "passes", "g", "score")}  # fmt: skip
-    reached = [_seconds_to(run, 1.01 * best) for run in curves]
-    known = float(np.median([np.inf if r is None else r for r in reached]))
+    cost = cost_to(curves, "seconds", "g", 1.01 * best)
     return [name, method, curves[0]["solver"], middle["seconds"], middle["passes"],
-            middle["g"] / best - 1.0, known if np.isfinite(known) else "not reached",
+            middle["g"] / best - 1.0, cost.median, cost.reached, len(curves),
             middle["score"]]  # fmt: skip
-
-
-def _seconds_to(run: Row, level: float) -> float | None:
-    reached = np.flatnonzero(np.array(run["g"]) <= level)
-    return float(run["seconds"][reached[0]]) if reached.size else None
 
 
 # --- figure 3: against the number of training examples --------------------------------------------
@@ -389,11 +376,11 @@ def draw_subsamples(found: Found, settings: Settings, folder: Path, about: str) 
 
 FIGURES = [
     Figure("1", "the objective against epochs for three rho, and against rho", penalty_works,
-           draw_penalties),
+           draw_penalties, YEAST),
     Figure("2", "objective and test score against time, three data sets, all baselines",
-           trainer_works, draw_trainers),
+           trainer_works, draw_trainers, FILES),
     Figure("3", "g(w_rho, delta_rho) - g* against the number of training examples",
-           subsample_works, draw_subsamples),
+           subsample_works, draw_subsamples, FILES),
 ]  # fmt: skip
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from papers.osokin.data import data_sets, problem_of
-from papers.osokin.variants import Found, by_key, draw_pair, write_medians
-from papers.shared.curves import curve, new_run, primal_and_dual
+from papers.osokin.variants import draw_pair, write_gaps
+from papers.shared.curves import C_of, curve, new_run, primal_and_dual
 from papers.shared.figures import finish, panels, write_csv
 from papers.shared.paper import Settings, Work
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, rows_by
 from taut.solvers import BCFW
 
 FACTORS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -48,7 +48,7 @@ def works(settings: Settings) -> list[Work]:
 
     def hits(regime: tuple[float, float]) -> Row:
         """Of so many passes of steps, certificates every tenth."""
-        run = new_run(problem(), solver(regime), lam)
+        run = new_run(problem(), solver(regime), C_of(lam, problem()))
         run.first_certificate(run.worst_losses(cold=True), cold=True)
         calls = 0
         while run.passes < passes:
@@ -59,7 +59,7 @@ def works(settings: Settings) -> list[Work]:
         return {"hits": 1.0 - calls / run.steps, "gap": primal_and_dual(run)["gap"]}
 
     def trace(regime: tuple[float, float] | None, seed: int) -> Row:
-        run = new_run(problem(), solver(regime), lam, seed)
+        run = new_run(problem(), solver(regime), C_of(lam, problem()), seed)
         return curve(run, seconds=seconds)
 
     about: Row = {"figure": "2", "data": data.name, "lam": lam}
@@ -87,11 +87,10 @@ def draw(found: Found, _: Settings, folder: Path, about: str) -> None:
     axes[0, 0].set_xticks(range(len(shares)), [f"{nu:g}" for nu in shares])
     axes[0, 0].set_yticks(range(len(factors)), [f"{F:g}" for F in factors])
     axes[0, 0].set(xlabel="nu", ylabel="F")
-    axes[0, 0].set_title("share of steps from the cache", fontsize=9)
+    axes[0, 0].set_title("share of steps from the cache")
     figure.colorbar(image, ax=axes[0, 0])
-    runs = {method: [c for _, c in group] for method, group in by_key(lines, "method").items()}
-    draw_pair(axes[0, 1:], runs, f"OCR-small, lambda = {lines[0][0]['lam']:g}")
+    draw_pair(axes[0, 1:], rows_by(lines, "method"), f"OCR-small, lambda = {lines[0][0]['lam']:g}")
     finish(figure, folder / "figure2.png", about)
-    write_medians(folder / "figure2.csv", lines)
+    write_gaps(folder / "figure2.csv", lines)
     write_csv(folder / "figure2-hits.csv", ["F", "nu", "share of hits", "gap"],
               [[F, nu, cell["hits"], cell["gap"]] for (F, nu), cell in cells.items()])  # fmt: skip

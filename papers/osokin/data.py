@@ -10,7 +10,7 @@ smaller and larger. Losses are divided by the size of an example, so that gaps o
 data sets are parts of an objective of about 1 at w = 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -112,6 +112,16 @@ DATA = {
              task="poses"),
     )
 }  # fmt: skip
+
+
+OCR, TEXT = ("ocr_letters/letter.data.gz",), ("conll2000/train.txt.gz",)
+HORSES = ("weizmann_horse/rgb.tar", "weizmann_horse/figure_ground.tar")
+FILES = {"OCR-small": OCR, "OCR-large": OCR, "CoNLL": TEXT, "horses-small": HORSES,
+         "horses-large": HORSES, "poses": ("lsp/joints.mat",)}  # fmt: skip
+
+
+def files_of(names: Iterable[str]) -> list[str]:
+    return sorted({file for name in names for file in FILES[name]})
 
 
 # --- built in, for --quick ------------------------------------------------------------------------

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from papers.osokin.data import data_sets, problem_of
-from papers.osokin.variants import Found, by_key, variant
+from papers.osokin.variants import variant
 from papers.shared.figures import finish, panels, style, write_csv
 from papers.shared.paper import Settings, Work
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, parts_of
 from taut.path import RegularizationPath, regularization_grid, regularization_path
 
 EPS = 0.1
@@ -113,17 +113,17 @@ def _draw_line(axis: Any, found: Row, y: str, **look: Any) -> None:
 def _prepare(axis: Any, label: str, title: str) -> None:
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="lambda", ylabel=label)
-    axis.set_title(title, fontsize=9)
+    axis.set_title(title)
     axis.invert_xaxis()
     axis.grid(alpha=0.3)
 
 
 def draw(name: str, solvers: Sequence[str], found: Found, folder: Path, about: str) -> None:
     """Of each data set a row for each solver: seconds and passes."""
-    groups = by_key([one for one in found if one[0]["solver"] in solvers], "data")
+    groups = parts_of([one for one in found if one[0]["solver"] in solvers], "data")
     for data, group in groups.items():
         figure, axes = panels(len(solvers), 2)
-        for row, (solver, lines) in enumerate(by_key(group, "solver").items()):
+        for row, (solver, lines) in enumerate(parts_of(group, "solver").items()):
             for axis, (y, label) in zip(axes[row], COSTS, strict=True):
                 for position, (key, line) in enumerate(lines):
                     _draw_line(axis, line, y, label=key["path"], **style(key["path"], position))
@@ -144,8 +144,8 @@ def draw_8(found: Found, _: Settings, folder: Path, about: str) -> None:
 def draw_7(found: Found, _: Settings, folder: Path, about: str) -> None:
     """Time above; below passes of the eps-path, and true gaps of the heuristic path."""
     figure, axes = panels(2, 4, width=3.0)
-    for k, (kind, group) in enumerate(by_key(found, "path").items()):
-        for column, (solver, lines) in enumerate(by_key(group, "solver").items()):
+    for k, (kind, group) in enumerate(parts_of(found, "path").items()):
+        for column, (solver, lines) in enumerate(parts_of(group, "solver").items()):
             above, below = axes[:, 2 * k + column]
             for position, (key, line) in enumerate(lines):
                 look = {"label": f"kappa = {key['kappa']:g}", **style("", position)}

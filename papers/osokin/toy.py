@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from papers.osokin.variants import Found, by
-from papers.shared.curves import curve, new_run
+from papers.shared.curves import C_of, curve, new_run
 from papers.shared.figures import finish, panels, style, write_csv
 from papers.shared.paper import Settings, Work
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, rows_by
 from taut import PythonProblem
 from taut.solvers import BCFW
 
@@ -52,7 +51,7 @@ class Toy:
 
 def visits(n: int, order: str, seed: int) -> Row:
     problem = PythonProblem(Toy(n), [1] + [0] * (n - 1), [0] * n)
-    run = new_run(problem, BCFW(order, refresh=None), 1.0 / n, seed)
+    run = new_run(problem, BCFW(order, refresh=None), C_of(1.0 / n, problem), seed)
     found = curve(run, seconds=60.0, enough=0.5 / n**2, growth=1.05)
     return {"visits": found["passes"][-1] * n, "gap": found["gap"][-1]}
 
@@ -72,7 +71,7 @@ def draw(found: Found, _: Settings, folder: Path, about: str) -> None:
     sizes = np.array(sorted({key["n"] for key, _ in found}), float)
     rows: list[list[Any]] = []
     for method in ORDERS:
-        runs = by(found, "method", "n")
+        runs = rows_by(found, "method", "n")
         counts = np.array([[run["visits"] for run in runs[method, n]] for n in sizes])
         middle, least, most = np.median(counts, 1), counts.min(1), counts.max(1)
         axes[0, 0].plot(sizes, middle, marker=".", label=method, **style(method))

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from papers.osokin.data import DATA, Data, data_sets, problem_of
-from papers.shared.curves import curve, first_at, new_run, on_grid
-from papers.shared.figures import draw_runs, finish, panels, write_csv
+from papers.shared.curves import C_of, Enough, cost_to, curve, new_run
+from papers.shared.figures import draw_runs, finish, panels, write_csv, write_medians
 from papers.shared.paper import Settings, Work
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, named, parts_of, rows_by
 from taut.solvers import BCFW
 from taut.solvers.objective import Bounds
 
-ENOUGH = 1e-4
-Found = list[tuple[Row, Row]]
+ENOUGH = Enough("gap", 1e-4)
 
 
 def variant(name: str) -> BCFW:
@@ -51,9 +50,9 @@ def work(
            "growth": data.growth, "bounds": bounds}  # fmt: skip
 
     def measure() -> Row:
-        run = new_run(problem_of(data.name, settings.quick, settings.data_home), solver, lam, seed,
-                      bounds)  # fmt: skip
-        return curve(run, seconds=limit, enough=ENOUGH, growth=data.growth)
+        problem = problem_of(data.name, settings.quick, settings.data_home)
+        run = new_run(problem, solver, C_of(lam, problem), seed, bounds)
+        return curve(run, seconds=limit, enough=ENOUGH.level, growth=data.growth)
 
     # Looks take about a third of the time of the run, and are not counted there.
     return Work(key, 1.35 * limit, measure)
@@ -72,86 +71,67 @@ def works(names: Sequence[str], which: slice, settings: Settings) -> list[Work]:
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def by(found: Found, *entries: str) -> dict[Any, list[Row]]:
-    """Curves, grouped by entries of their keys."""
-    groups: dict[Any, list[Row]] = {}
-    for key, columns in found:
-        name = tuple(key[entry] for entry in entries)
-        groups.setdefault(name if len(entries) > 1 else name[0], []).append(columns)
-    return groups
-
-
 AXES = (("calls", "oracle calls / n"), ("seconds", "CPU seconds"))
 
 
 def draw_pair(axes: Sequence[Any], runs: Mapping[str, Sequence[Row]], title: str) -> None:
     """Gap against oracle calls and against seconds."""
     for axis, (x, label) in zip(axes, AXES, strict=True):
-        draw_runs(axis, runs, x, "gap")
+        draw_runs(axis, runs, x, "gap", ENOUGH)
         axis.set(xscale="log", yscale="log", xlabel=label, ylabel="duality gap")
-        axis.set_title(title, fontsize=9)
+        axis.set_title(title)
 
 
 def draw_data_sets(name: str, found: Found, _: Settings, folder: Path, about: str) -> None:
     """A picture for each data set, a row for each lambda."""
-    for data, group in by_key(found, "data").items():
-        lambdas = by_key(group, "lam")
+    for data, group in parts_of(found, "data").items():
+        lambdas = parts_of(group, "lam")
         figure, axes = panels(len(lambdas), 2, height=2.4)
         for row, (lam, runs) in enumerate(lambdas.items()):
-            draw_pair(axes[row], by(runs, "method"), f"{data}, lambda = {lam:g}")
+            draw_pair(axes[row], rows_by(runs, "method"), f"{data}, lambda = {lam:g}")
         finish(figure, folder / f"figure{name}-{data}.png", about)
-    write_medians(folder / f"figure{name}.csv", found)
+    write_gaps(folder / f"figure{name}.csv", found)
     write_summary(folder / f"figure{name}-summary.csv", found)
 
 
 def draw_summary(found: Found, _: Settings, folder: Path, about: str) -> None:
     """Oracle calls above, seconds below, a column for each data set."""
-    groups = by_key(found, "data")
+    groups = parts_of(found, "data")
     figure, axes = panels(2, len(groups))
     for column, (data, group) in enumerate(groups.items()):
         lam = group[0][0]["lam"]
-        draw_pair(axes[:, column], by(group, "method"), f"{data}, lambda = {lam:g}")
+        draw_pair(axes[:, column], rows_by(group, "method"), f"{data}, lambda = {lam:g}")
     finish(figure, folder / "figure3.png", about)
-    write_medians(folder / "figure3.csv", found)
+    write_gaps(folder / "figure3.csv", found)
 
 
 def draw_methods(name: str, found: Found, _: Settings, folder: Path, about: str) -> None:
     """One row of panels for each data set. Steps raise the dual; what the gap does is another
     matter."""
-    groups = by_key(found, "data")
+    groups = parts_of(found, "data")
     figure, axes = panels(len(groups), 3)
     for row, (data, group) in enumerate(groups.items()):
-        runs, title = by(group, "method"), f"{data}, lambda = {group[0][0]['lam']:g}"
+        runs, title = (
+            rows_by(named(group, DRAWN), "method"),
+            f"{data}, lambda = {group[0][0]['lam']:g}",
+        )
         draw_pair(axes[row, :2], runs, title)
-        draw_runs(axes[row, 2], runs, "calls", "dual")
+        draw_runs(axes[row, 2], runs, "calls", "dual", ENOUGH)
         axes[row, 2].set(xscale="log", xlabel=AXES[0][1], ylabel="dual objective")
-        axes[row, 2].set_title(title, fontsize=9)
+        axes[row, 2].set_title(title)
     finish(figure, folder / f"{name}.png", about)
-    write_medians(folder / f"{name}.csv", found)
-    write_summary(folder / f"{name}-summary.csv", found)
+    write_gaps(folder / f"{name}.csv", named(found, DRAWN))
+    write_summary(folder / f"{name}-summary.csv", named(found, DRAWN))
 
 
-def by_key(found: Found, entry: str) -> dict[Any, Found]:
-    groups: dict[Any, Found] = {}
-    for key, columns in found:
-        groups.setdefault(key[entry], []).append((key, columns))
-    return groups
+GROUP = ("data", "lam", "method")
+NAMES = ("data", "lambda", "method")
 
 
-def write_medians(path: Path, found: Found, points: int = 20) -> None:
-    """Median, least and largest gap over the seeds, on a grid of calls and one of seconds."""
-    rows = []
-    for (data, lam, method), curves in by(found, "data", "lam", "method").items():
-        for x, _ in AXES:
-            grid, values = on_grid(curves, x, "gap", points)
-            known = np.isfinite(values).all(axis=0)
-            middle, low, high = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
-            rows += [
-                [data, lam, method, x, *map(float, row)]
-                for row in np.column_stack([grid, middle, low, high])[known]
-            ]
-    write_csv(path, ["data", "lambda", "method", "axis", "x", "median gap", "least", "largest"],
-              rows)  # fmt: skip
+def write_gaps(path: Path, found: Found) -> None:
+    """Against calls and against seconds."""
+    quantities = [(x, "gap") for x, _ in AXES]
+    write_medians(path, rows_by(found, *GROUP), NAMES, quantities, ENOUGH)
 
 
 LEVELS = (0.1, 0.01, 0.001)
@@ -161,16 +141,16 @@ def write_summary(path: Path, found: Found) -> None:
     """Medians over the seeds of what it takes to a gap; empty where half of the runs do not come
     there."""
     rows: list[list[Any]] = []
-    for (data, lam, method), curves in by(found, "data", "lam", "method").items():
+    for group, curves in rows_by(found, *GROUP).items():
         ends = [float(np.median([c[name][-1] for c in curves])) for name in ("gap", "dual")]
-        row: list[Any] = [data, lam, method, *ends]
-        for level, (x, _) in product(LEVELS, AXES):
-            cost = [first_at(c, x, "gap", level) for c in curves]
-            middle = float(np.median([np.inf if value is None else value for value in cost]))
-            row.append(middle if np.isfinite(middle) else "")
+        row: list[Any] = [*group, *ends]
+        for level in LEVELS:
+            costs = [cost_to(curves, x, "gap", level) for x, _ in AXES]
+            row += [*(cost.median for cost in costs), costs[0].reached]
         rows.append(row)
-    header = ["data", "lambda", "method", "gap at the end", "dual at the end"]
-    header += [f"{x} to {level:g}" for level, (x, _) in product(LEVELS, AXES)]
+    header = [*NAMES, "gap at the end", "dual at the end"]
+    for level in LEVELS:
+        header += [*(f"{x} to {level:g}" for x, _ in AXES), f"seeds to {level:g}"]
     write_csv(path, header, rows)
 
 
@@ -189,6 +169,8 @@ BOX_STEPS = {
     "BCPFW, exact": BCFW("gap", "pairwise"),
     "BCPFW, as printed": BCFW("gap", "pairwise", step="parabola"),
 }
+# All of them sample by gaps, which the keys of their rows do not say.
+DRAWN = {name: f"gap-{name}" for name in BOX_STEPS}
 NOT_NEGATIVE = (0.0, float("inf"))
 
 

@@ -3,12 +3,15 @@
 A solver's own certificates come every so many passes, and a curve through them shows nothing in
 between: two methods that reach a gap after one pass and after nine look alike. Here a run is
 stopped on a fine grid and looked at while the clock stands still. The look's oracle calls are not
-counted, and the run goes on as if nobody had looked.
+counted, and the run goes on as if nobody had looked. (Runs without inference are looked at by their
+own certificate, which computes weights and messages anew: this moves them by rounding.)
+
+Between two looks curves are straight lines in logarithms, both axes', where values are positive.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +26,16 @@ Vector = NDArray[np.float64]
 Look = Callable[[Any], Row]  # what is measured of a run where it stands
 
 
+def C_of(lam: float, problem: Any) -> float:
+    """Of the papers' lambda."""
+    return 1.0 / (lam * problem.n)
+
+
 def new_run(
-    problem: Any, solver: Solver, lam: float, seed: int = 0, bounds: Bounds | None = None
+    problem: Any, solver: Solver, C: float, seed: int = 0, bounds: Bounds | None = None
 ) -> Any:
-    """A run of which every kernel is compiled; lambda is what the papers write, 1 / (C n)."""
-    run = solver.start(problem, Objective(1.0 / (lam * problem.n), bounds=bounds, seed=seed))
+    """A run of which every kernel is compiled."""
+    run = solver.start(problem, Objective(C, bounds=bounds, seed=seed))
     run.compile()
     return run
 
@@ -99,21 +107,88 @@ def _timed(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def on_grid(curves: Sequence[Row], x: str, y: str, points: int = 200) -> tuple[Vector, Vector]:
-    """A common grid of x, evenly spaced in logarithms, and y of each run there (rows): the latest
-    look at or before it; not a number beyond the end of a run."""
-    runs = [(np.asarray(c[x], float), np.asarray(c[y], float)) for c in curves]
+# --- reading curves -------------------------------------------------------------------------------
+
+
+class Enough(NamedTuple):
+    """A run ends where this column is at most so much."""
+
+    column: str
+    level: float
+
+    def has_ended(self, curve: Row) -> bool:
+        return bool(curve[self.column][-1] <= self.level)
+
+
+def on_grid(
+    curves: Sequence[Row], x: str, y: str, points: int = 200, enough: Enough | None = None
+) -> tuple[Vector, Vector]:
+    """A common grid of x, evenly spaced in logarithms, and y of each run there (rows).
+
+    Lines begin at the first look after a step: on a logarithmic axis the start is nowhere. Beyond
+    its end a run has its last value if it ended because that was good enough, otherwise none: not a
+    number.
+    """
+    runs = [tuple(np.asarray(c[one], float)[len(c[x]) > 1 :] for one in (x, y)) for c in curves]
     low = min(xs[xs > 0].min() for xs, _ in runs if (xs > 0).any())
     grid = np.geomspace(low, max(xs[-1] for xs, _ in runs), points)
     rows = np.full((len(runs), points), np.nan)
-    for row, (xs, ys) in zip(rows, runs, strict=True):
-        at = np.searchsorted(xs, grid, side="right") - 1
-        inside = (at >= 0) & (grid <= xs[-1] * (1 + 1e-12))
-        row[inside] = ys[at[inside]]
+    for row, curve, (xs, ys) in zip(rows, curves, runs, strict=True):
+        is_held = enough is not None and enough.has_ended(curve)
+        inside = (grid >= xs[0]) & (is_held | (grid <= xs[-1] * (1 + 1e-12)))
+        row[inside] = _between(xs, ys, np.minimum(grid[inside], xs[-1]))
     return grid, rows
+
+
+def _between(xs: Vector, ys: Vector, at: Vector) -> Vector:
+    if len(xs) == 1:
+        return np.full(len(at), ys[0])
+    after = np.clip(np.searchsorted(xs, at, side="right"), 1, len(xs) - 1)
+    # Steps without an oracle call leave x where it is: then the later look counts.
+    return _mean(ys[after - 1], ys[after], _share(xs[after - 1], xs[after], at))
+
+
+def _share(low: Any, high: Any, at: Any) -> Any:
+    """How far on the way from one value to another; 1 if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        straight = (at - low) / np.subtract(high, low)
+        logarithmic = np.log(np.divide(at, low)) / np.log(np.divide(high, low))
+    share = np.where(np.minimum(np.minimum(low, high), at) > 0, logarithmic, straight)
+    return np.where(np.equal(low, high), 1.0, share)
+
+
+def _mean(start: Any, end: Any, share: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithmic = start * np.divide(end, start) ** share
+    straight = (1.0 - share) * np.asarray(start) + share * np.asarray(end)
+    return np.where(np.minimum(start, end) > 0, logarithmic, straight)
 
 
 def first_at(columns: Row, x: str, y: str, level: float) -> float | None:
     """Where a run first has y at or below a level; None if it never has."""
-    reached = np.flatnonzero(np.asarray(columns[y]) <= level)
-    return float(columns[x][reached[0]]) if reached.size else None
+    xs, ys = columns[x], columns[y]
+    reached = np.flatnonzero(np.asarray(ys) <= level)
+    if not reached.size:
+        return None
+    k = int(reached[0])
+    if k == 0:
+        return float(xs[0])
+    return float(_mean(xs[k - 1], xs[k], _share(ys[k - 1], ys[k], level)))
+
+
+class Cost(NamedTuple):
+    """What runs take to a level. One that does not come there takes longer than all others: where
+    this is the median, or the most, the entry is empty."""
+
+    median: float | str
+    least: float | str
+    most: float | str
+    reached: int  # runs that come there
+
+
+def cost_to(curves: Sequence[Row], x: str, y: str, level: float) -> Cost:
+    found = [first_at(curve, x, y, level) for curve in curves]
+    costs = sorted(np.inf if cost is None else cost for cost in found)
+    values = [float(np.median(costs)), costs[0], costs[-1]]
+    median, least, most = ("" if np.isinf(value) else value for value in values)
+    return Cost(median, least, most, int(np.isfinite(costs).sum()))

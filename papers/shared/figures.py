@@ -11,53 +11,70 @@ import matplotlib
 import numpy as np
 from PIL import Image  # comes with matplotlib
 
-from papers.shared.curves import on_grid
+from papers.shared.curves import Enough, Vector, on_grid
 from papers.shared.rows import Row
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+plt.rcParams.update({"axes.titlesize": 9, "figure.titlesize": 9})
 
 MOST_BYTES = 150_000
 MOST_LINES = 8  # of a panel
-# A colour is a family of methods, a dash is a variant of it.
-STYLES: dict[str, tuple[str, str]] = {
-    "FW": ("#7f7f7f", "-"),
-    "BCFW": ("#1f77b4", "-"),
-    "BCFW, cache": ("#1f77b4", "--"),
-    "gap-BCFW": ("#17becf", "-"),
-    "gap-BCFW, cache": ("#17becf", "--"),
-    "BCPFW": ("#d62728", "-"),
-    "BCPFW, cache": ("#d62728", "--"),
-    "gap-BCPFW": ("#ff7f0e", "-"),
-    "gap-BCPFW, cache": ("#ff7f0e", "--"),
-    "SoftBCFW": ("#2ca02c", "-"),
-    "SoftBCFW, ρ=0.1": ("#2ca02c", ":"),
-    "SoftBCFW, ρ=1": ("#2ca02c", "-"),
-    "SoftBCFW, ρ=10": ("#2ca02c", "--"),
-    "SoftBCFW, pairwise": ("#98df8a", "-"),
-    "SoftSDCA": ("#c5b0d5", "-"),
-    "IDAL, permuted": ("#9467bd", "--"),
-    "IDAL": ("#9467bd", "-"),
-    "GDMM": ("#e377c2", "-"),
-    "DLPW": ("#bcbd22", "-"),
-    "DLPW, smoothed": ("#bcbd22", "--"),
-    "FW, LP solver": ("#7f7f7f", "--"),
-    "subgradient": ("#8c564b", "-"),
-    "product": ("#393b79", "-"),
-    "product, working set": ("#393b79", "--"),
-    "one simplex": ("#637939", "-"),
-    "one simplex, working set": ("#637939", "--"),
-    "tangent planes": ("#637939", "-."),
-    "one cone": ("#843c39", "-"),
-    "one-slack": ("#8c6d31", "-"),
+# A colour is a family of methods, a dash is a variant of it: "family, variant".
+COLOURS = {
+    "FW": "#7f7f7f",
+    "BCFW": "#1f77b4",
+    "gap-BCFW": "#17becf",
+    "BCPFW": "#d62728",
+    "gap-BCPFW": "#ff7f0e",
+    "gap-BCAFW": "#8c564b",
+    "SoftBCFW": "#2ca02c",
+    "SoftBCFW, pairwise": "#00441b",
+    "SoftSDCA": "#c5b0d5",
+    "IDAL": "#9467bd",
+    "GDMM": "#e377c2",
+    "DLPW": "#bcbd22",
+    "product": "#393b79",
+    "one simplex": "#637939",
+    "tangent planes": "#b5cf6b",
+    "one cone": "#843c39",
+    "one-slack": "#8c6d31",
 }
-OTHERS = ("#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#e6550d")
+DASHES = {
+    "cache": "--",
+    "working set": "--",
+    "LP solver": "--",
+    "smoothed": "--",
+    "permuted": "--",
+    "as printed": "--",
+    "fixed steps": ":",
+    "safeguard": ":",
+    "Gini-OTRW": ":",
+    "ρ=0.1": ":",
+    "ρ=10": "--",
+}
+# Other names that figures have for these.
+SAME = {
+    "Uniform": "BCFW",
+    "Gap 10": "gap-BCFW",
+    "no cache": "gap-BCFW",
+    "F = 0.25, nu = 0.01 (as published)": "gap-BCFW, cache",
+}
+# Of lines that are no methods, by their position in a panel.
+OTHERS = ("#000000", "#228833", "#ccbb44", "#aa3377", "#ee6677", "#4477aa", "#a6611a", "#bbbbbb")
 
 
 def style(name: str, position: int = 0) -> dict[str, str]:
     """Of a method; one that no paper shares gets a colour by its position in its panel."""
-    colour, line = STYLES.get(name, (OTHERS[position % len(OTHERS)], "-"))
-    return {"color": colour, "linestyle": line}
+    name = SAME.get(name, name)
+    family, _, variant = name.partition(", ")
+    if name in COLOURS:
+        return {"color": COLOURS[name], "linestyle": "-"}
+    if family in COLOURS:
+        return {"color": COLOURS[family], "linestyle": DASHES.get(variant, "-")}
+    return {"color": OTHERS[position % len(OTHERS)], "linestyle": "-"}
 
 
 def panels(rows: int, columns: int, width: float = 3.6, height: float = 2.9) -> tuple[Any, Any]:
@@ -68,24 +85,71 @@ def panels(rows: int, columns: int, width: float = 3.6, height: float = 2.9) -> 
     )  # fmt: skip
 
 
-def draw_runs(axis: Any, runs: Mapping[str, Sequence[Row]], x: str, y: str) -> None:
-    """A line for each method: the median of its runs over the seeds, with their range."""
+def draw_runs(
+    axis: Any, runs: Mapping[str, Sequence[Row]], x: str, y: str, enough: Enough | None = None
+) -> None:
+    """A line for each method: the median of its runs over the seeds, with their range, as far as
+    all of them go."""
     if len(runs) > MOST_LINES:
         raise ValueError(f"{len(runs)} lines in one panel; at most {MOST_LINES} can be told apart")
     for position, (name, curves) in enumerate(runs.items()):
-        grid, values = on_grid(curves, x, y)
-        known = np.isfinite(values).all(axis=0)  # medians over some of the seeds would jump
+        grid, middle, low, high = medians(curves, x, y, 200, enough)
         look = style(name, position)
-        axis.plot(grid[known], np.median(values[:, known], axis=0), label=name, lw=1.3, **look)
-        axis.fill_between(
-            grid[known], values[:, known].min(axis=0), values[:, known].max(axis=0),
-            color=look["color"], alpha=0.15, lw=0,
-        )  # fmt: skip
+        axis.plot(grid, middle, label=name, lw=1.3, **look)
+        axis.fill_between(grid, low, high, color=look["color"], alpha=0.15, lw=0)
     axis.grid(alpha=0.3)
+
+
+def medians(
+    curves: Sequence[Row], x: str, y: str, points: int, enough: Enough | None
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """(x, median, least, largest), where all runs have a value: those over some would jump."""
+    grid, values = on_grid(curves, x, y, points, enough)
+    known = np.isfinite(values).all(axis=0)
+    values = values[:, known]
+    return grid[known], np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
+
+
+def write_medians(
+    path: Path,
+    groups: Mapping[tuple[Any, ...], Sequence[Row]],
+    names: Sequence[str],
+    quantities: Sequence[tuple[str, str]],
+    enough: Enough | None = None,
+    points: int = 20,
+) -> None:
+    """What lines are drawn through: of each group of runs, for each (x, y) of the quantities.
+
+    ``names`` are those of the parts of a group's name.
+    """
+    rows = [
+        [*group, x, y, *map(float, values)]
+        for group, curves in groups.items()
+        for x, y in quantities
+        for values in zip(*medians(curves, x, y, points, enough), strict=True)
+    ]
+    write_csv(path, [*names, "axis", "quantity", "x", "median", "least", "largest"], rows)
+
+
+MANY = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+
+
+def _label_plainly(side: Any) -> None:
+    """Numbers at a logarithmic axis: powers of ten, and some between them if there are few."""
+    if side.get_scale() != "log" or side.get_transform().base != 10:
+        return
+    low, high = np.log10(sorted(side.get_view_interval()))
+    side.set_minor_formatter(NullFormatter())
+    if np.floor(high) - np.ceil(low) < 1:
+        side.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high - low > 0.8 else MANY))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def finish(figure: Any, path: Path, about: str, legend: bool = True) -> None:
     """Write a PNG of at most 150 kB: legend below the panels, and where the figure comes from."""
+    for axis in figure.axes:
+        _label_plainly(axis.xaxis)
+        _label_plainly(axis.yaxis)
     if legend:
         named: dict[str, Any] = {}
         for axis in figure.axes:

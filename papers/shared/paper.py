@@ -1,19 +1,21 @@
 """The command of a paper: figures made of pieces of work, which are done once and then kept.
 
 A figure says which pieces of work it needs and how to draw what they found. ``run_paper`` does what
-is missing, with progress and the time left, and draws. Stopped by Ctrl-C or killed, it goes on from
-the rows it has.
+is missing, with progress and the time left, and draws each figure as soon as it can. Stopped by
+Ctrl-C or killed, it goes on from the rows it has.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from papers.shared.rows import ROOT, Row, Rows
+from papers.shared.rows import ROOT, Found, Row, Rows
+from taut.datasets._files import find_file
 
 SEEDS, QUICK_SEEDS = 5, 2
 
@@ -45,7 +47,8 @@ class Figure(NamedTuple):
     name: str  # "3", "table1"
     title: str
     works: Callable[[Settings], Sequence[Work]]
-    draw: Callable[[list[tuple[Row, Row]], Settings, Path, str], None]
+    draw: Callable[[Found, Settings, Path, str], None]
+    files: Sequence[str] = ()  # of the data sets, inside of their folder; --quick needs none
 
 
 def run_paper(
@@ -60,8 +63,14 @@ def run_paper(
     wanted = [figure for figure in figures if not given.figure or figure.name in given.figure]
     try:
         works = {figure.name: list(figure.works(settings)) for figure in wanted}
-        _do(rows, works, settings, _Progress(paper))
+        _find_files(wanted, works, rows, settings)
+        progress = _Progress(paper, rows, works, settings)
         for figure in wanted:
+            for work in _missing(rows, works[figure.name], settings):
+                progress.show(figure, work.key)
+                row = rows.add(_full_key(work, settings), work.measure)
+                progress.done(work.seconds, row["cpu"])
+            progress.clear()
             _draw(paper, figure, works[figure.name], rows, settings, folder)
     except KeyboardInterrupt:
         print(f"\npaper-{paper}: stopped; the same command goes on from here", file=sys.stderr)
@@ -103,19 +112,27 @@ def _full_key(work: Work, settings: Settings) -> Row:
     return {"quick": settings.quick, **work.key}
 
 
-def _do(
-    rows: Rows, works: dict[str, list[Work]], settings: Settings, progress: "_Progress"
+def _missing(rows: Rows, works: Sequence[Work], settings: Settings) -> list[Work]:
+    return [work for work in works if rows.find(_full_key(work, settings)) is None]
+
+
+def _find_files(
+    figures: Sequence[Figure], works: dict[str, list[Work]], rows: Rows, settings: Settings
 ) -> None:
-    keyed = {
-        json.dumps(_full_key(work, settings)): work for these in works.values() for work in these
-    }
-    missing = [work for work in keyed.values() if rows.find(_full_key(work, settings)) is None]
-    progress.begin(len(keyed), sum(work.seconds for work in missing), len(missing))
-    for work in missing:
-        progress.show(work.key)
-        row = rows.add(_full_key(work, settings), work.measure)
-        progress.done(work.seconds, row["cpu"])
-    progress.end()
+    """Before the first work, not hours after it."""
+    if settings.quick:
+        return
+    for figure in figures:
+        if not _missing(rows, works[figure.name], settings):
+            continue
+        for name in figure.files:
+            if settings.data_home is None and not os.environ.get("TAUT_DATA"):
+                raise FileNotFoundError(
+                    f"figure {figure.name} needs the file {name!r}, and no data folder is known: "
+                    "name the folder that contains it by --data-home FOLDER or in the environment "
+                    "variable TAUT_DATA"
+                )
+            find_file(settings.data_home, name)
 
 
 def _draw(
@@ -126,9 +143,11 @@ def _draw(
     commits = ", ".join(sorted({row["commit"] for row in found}))
     dates = ", ".join(sorted({row["date"] for row in found}))
     minutes = sum(row["cpu"] for row in found) / 60
-    quick = " --quick" * settings.quick
+    options = " --quick" * settings.quick
+    if settings.seeds != (QUICK_SEEDS if settings.quick else SEEDS):
+        options += f" --seeds {settings.seeds}"
     about = (
-        f"python -m papers.{paper}.run --figure {figure.name}{quick}; commit {commits}; {dates}; "
+        f"python -m papers.{paper}.run --figure {figure.name}{options}; commit {commits}; {dates}; "
         f"{minutes:.1f} CPU minutes"
     )
     pairs = [(work.key, row["found"]) for work, row in zip(works, found, strict=True)]
@@ -139,27 +158,33 @@ def _draw(
 class _Progress:
     """A line on standard error: rewritten on a terminal, a new one now and then elsewhere."""
 
-    def __init__(self, paper: str):
+    def __init__(self, paper: str, rows: Rows, works: dict[str, list[Work]], settings: Settings):
         self.paper = paper
         self.is_terminal = sys.stderr.isatty()
         self.shown_at = -1e9
-
-    def begin(self, n_all: int, seconds: float, n_missing: int) -> None:
-        self.n_all, self.n_done, self.left = n_all, n_all - n_missing, seconds
+        keyed = {json.dumps(work.key): work for these in works.values() for work in these}
+        missing = _missing(rows, list(keyed.values()), settings)
+        self.n_all, self.n_done = len(keyed), len(keyed) - len(missing)
+        self.left = sum(work.seconds for work in missing)
         self.allowed = self.spent = 0.0
 
-    def show(self, key: Row) -> None:
+    def show(self, figure: Figure, key: Row) -> None:
         if not self.is_terminal and time.monotonic() - self.shown_at < 10:
             return
         self.shown_at = time.monotonic()
-        ratio = self.spent / self.allowed if self.allowed else 1.0
-        words = " ".join(str(value) for value in key.values())
         line = (
-            f"paper-{self.paper}: {self.n_done} of {self.n_all} done, about "
-            f"{ratio * self.left / 60:.0f} CPU minutes left; now {words}"
+            f"paper-{self.paper}: {self.n_done} of {self.n_all} done, {self._time_left()} left; "
+            f"figure {figure.name}: {in_words(key)}"
         )
         print(f"\r{line[:118]:118}" if self.is_terminal else line,
               end="" if self.is_terminal else "\n", file=sys.stderr, flush=True)  # fmt: skip
+
+    def _time_left(self) -> str:
+        ratio = self.spent / self.allowed if self.allowed else 1.0
+        minutes = ratio * self.left / 60
+        if minutes < 0.5:
+            return "less than a CPU minute"
+        return f"about {minutes:.0f} CPU minute{'s' * (minutes >= 1.5)}"
 
     def done(self, allowed: float, spent: float) -> None:
         self.n_done += 1
@@ -167,6 +192,17 @@ class _Progress:
         self.allowed += allowed
         self.spent += spent
 
-    def end(self) -> None:
+    def clear(self) -> None:
         if self.is_terminal:
             print(f"\r{'':118}\r", end="", file=sys.stderr, flush=True)
+
+
+def in_words(key: Row) -> str:
+    """What a key's method and data are, for people: "CoNLL, lambda 0.1, BCFW, seed 3"."""
+    parts = []
+    for name, value in key.items():
+        if name in ("growth", "limit", "seconds", "bounds") or value is None:
+            continue  # the same for all
+        name = "lambda" if name == "lam" else name
+        parts.append(value if isinstance(value, str) else f"{name} {value}")
+    return ", ".join(parts)

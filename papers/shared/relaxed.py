@@ -13,7 +13,6 @@ from taut.graph_training import AugmentedLagrangian
 from taut.graph_training.factor_state import RHO
 from taut.solvers import BCFW, solve
 from taut.solvers.certificate import Certificate, OraclePass
-from taut.solvers.objective import Objective
 
 
 class Optimum(NamedTuple):
@@ -57,12 +56,6 @@ class HardObjective:
     def __call__(self, w: Vector) -> float:
         self.oracle.run(w, self.mu)
         return float(0.5 * self.lam * (w @ w) + np.mean(self.oracle.best))
-
-
-def start(problem: Any, solver: Any, C: float, seed: int) -> Any:
-    run = solver.start(problem, Objective(C, seed=seed))
-    run.compile()
-    return run
 
 
 class Soft(NamedTuple):

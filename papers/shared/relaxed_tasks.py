@@ -290,6 +290,10 @@ TASKS: dict[str, Callable[[bool, str | None], Task]] = {
     "two-level": two_level, "segments": segments,
 }  # fmt: skip
 
+# Of the data sets; "potts" is made up.
+YEAST = tuple(f"multilabel/yeast{end}" for end in (".xml", "-train.arff.gz", "-test.arff.gz"))
+STANFORD = "stanford_background/superpixels_99.npz"
+
 
 @cache
 def task_of(name: str, quick: bool, data_home: str | None) -> Task:

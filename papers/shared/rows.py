@@ -8,12 +8,13 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+Found = list[tuple[Row, Row]]  # keys of pieces of work, with what these found
 ROOT = Path(__file__).parents[2]
 
 
@@ -60,6 +61,31 @@ class Rows:
             os.fsync(file.fileno())
         self.is_torn = False
         return row
+
+
+def parts_of(found: Found, entry: str) -> dict[Any, Found]:
+    """Those with the same entry of their keys, together; in the order in which they come."""
+    parts: dict[Any, Found] = {}
+    for key, row in found:
+        parts.setdefault(key[entry], []).append((key, row))
+    return parts
+
+
+def rows_by(found: Found, *entries: str) -> dict[Any, list[Row]]:
+    """What was found under the same entries of the keys; the seeds of a method, for instance."""
+    groups: dict[Any, list[Row]] = {}
+    for key, row in found:
+        name = tuple(key[entry] for entry in entries)
+        groups.setdefault(name if len(entries) > 1 else name[0], []).append(row)
+    return groups
+
+
+def named(found: Found, names: Mapping[str, str]) -> Found:
+    """With methods' names as they are drawn, where that is not how their keys have them."""
+    return [
+        (key | {"method": names.get(key["method"], key["method"])} if "method" in key else key, row)
+        for key, row in found
+    ]
 
 
 def _parsed(text: str) -> Iterator[Row]:

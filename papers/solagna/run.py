@@ -16,16 +16,17 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from papers.shared.chunking import PADDED, Chunks, made_up_chunks, training_chunks
-from papers.shared.curves import curve, first_at, new_run, on_grid, primal_and_dual
-from papers.shared.figures import draw_runs, finish, panels, write_csv
+from papers.shared.curves import C_of, Enough, cost_to, curve, new_run, primal_and_dual
+from papers.shared.figures import draw_runs, finish, panels, write_csv, write_medians
 from papers.shared.paper import Figure, Settings, Work, run_paper
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, parts_of, rows_by
 from taut.decode import decode
 from taut.problem import label_loss
 from taut.solvers import BCFW, FrankWolfe, solve
 
 N = 1000
-ENOUGH = 0.01
+TEXT = ("conll2000/train.txt.gz",)
+ENOUGH = Enough("gap", 0.01)
 LAMBDAS = (20.0, 1.0)
 METHODS: dict[str, Any] = {
     "FW": FrankWolfe(),
@@ -34,7 +35,6 @@ METHODS: dict[str, Any] = {
     "FW, fixed steps": FrankWolfe(step="fixed"),
     "BCFW, fixed steps": BCFW("uniform", refresh=None, step="fixed"),
 }
-Found = list[tuple[Row, Row]]
 
 
 @cache
@@ -68,7 +68,7 @@ def works(settings: Settings) -> list[Work]:
 
 def trace(lam: float, name: str, seed: int, seconds: float, settings: Settings) -> Row:
     problem = problem_of(settings.quick, settings.data_home)
-    run = new_run(problem, METHODS[name], lam, seed)
+    run = new_run(problem, METHODS[name], C_of(lam, problem), seed)
 
     def look(run: Any) -> Row:
         return primal_and_dual(run) | {
@@ -77,7 +77,7 @@ def trace(lam: float, name: str, seed: int, seconds: float, settings: Settings) 
         }
 
     growth = 1.5 if settings.quick else 1.04
-    return curve(run, seconds=seconds, enough=ENOUGH, look=look, growth=growth)
+    return curve(run, seconds=seconds, enough=ENOUGH.level, look=look, growth=growth)
 
 
 def training_error(problem: Any, w: np.ndarray) -> float:
@@ -96,57 +96,36 @@ PANELS = [
 
 def draw(found: Found, _: Settings, folder: Path, about: str) -> None:
     """As in the paper: iterations above, time below; a picture for each lambda."""
-    for lam in LAMBDAS:
-        runs: dict[str, list[Row]] = {}
-        for key, columns in found:
-            if key["lam"] == lam:
-                runs.setdefault(key["method"], []).append(columns)
+    for lam, part in parts_of(found, "lam").items():
+        runs = rows_by(part, "method")
         figure, axes = panels(2, 2)
         for axis, (x, y, label, name) in zip(axes.flat, PANELS, strict=True):
-            draw_runs(axis, runs, x, y)
+            draw_runs(axis, runs, x, y, ENOUGH)
             axis.set(xscale="log", xlabel=label, ylabel=name)
             if y == "gap":
                 axis.set_yscale("log")
-                axis.axhline(ENOUGH, color="0.5", lw=0.8, ls=":")
-        figure.suptitle(f"CoNLL-2000, 1,000 sentences, lambda = {lam:g}", fontsize=9)
+                axis.axhline(ENOUGH.level, color="0.5", lw=0.8, ls=":")
+        figure.suptitle(f"CoNLL-2000, 1,000 sentences, lambda = {lam:g}")
         finish(figure, folder / f"figure1-lambda-{lam:g}.png", about)
-    write_lines(folder / "figure1.csv", found)
+    write_medians(
+        folder / "figure1.csv", rows_by(found, "lam", "method"), ["lambda", "method"],
+        [(x, y) for x, y, _, _ in PANELS], ENOUGH, points=25,
+    )  # fmt: skip
     write_table(folder / "figure1-summary.csv", found)
-
-
-def write_lines(path: Path, found: Found) -> None:
-    rows: list[list[Any]] = []
-    for (lam, method), curves in grouped(found).items():
-        for x, y, _, _ in PANELS:
-            grid, values = on_grid(curves, x, y, 25)
-            known = np.isfinite(values).all(axis=0)
-            table = np.column_stack([grid, np.median(values, 0), values.min(0), values.max(0)])
-            rows += [[lam, method, x, y, *map(float, row)] for row in table[known]]
-    write_csv(path, ["lambda", "method", "axis", "quantity", "x", "median", "least", "largest"],
-              rows)  # fmt: skip
 
 
 def write_table(path: Path, found: Found) -> None:
     """What it takes to the gap at which the paper stops, and the training error there."""
     rows: list[list[Any]] = []
-    for (lam, method), curves in grouped(found).items():
-        row: list[Any] = [lam, method]
-        for x in ("iterations", "seconds"):
-            costs = [first_at(c, x, "gap", ENOUGH) for c in curves]
-            some = sorted(np.inf if cost is None else cost for cost in costs)
-            row += ["" if np.isinf(v) else v for v in (float(np.median(some)), some[0], some[-1])]
+    for group, curves in rows_by(found, "lam", "method").items():
+        costs = [cost_to(curves, x, *ENOUGH) for x in ("iterations", "seconds")]
+        row = [*group, costs[0].reached, *(v for cost in costs for v in cost[:3])]
         ends = [[c[name][-1] for c in curves] for name in ("gap", "training error")]
         rows.append([*row, *(float(np.median(end)) for end in ends)])
-    write_csv(path, ["lambda", "method", *(f"{word}{x} to gap {ENOUGH:g}" for x in
+    write_csv(path, ["lambda", "method", f"seeds to gap {ENOUGH.level:g}",
+                     *(f"{word}{x} to gap {ENOUGH.level:g}" for x in
                      ("iterations", "seconds") for word in ("", "least ", "most ")),
                      "gap at the end", "training error at the end"], rows)  # fmt: skip
-
-
-def grouped(found: Found) -> dict[tuple[float, str], list[Row]]:
-    groups: dict[tuple[float, str], list[Row]] = {}
-    for key, columns in found:
-        groups.setdefault((key["lam"], key["method"]), []).append(columns)
-    return groups
 
 
 # --- the optimum ----------------------------------------------------------------------------------
@@ -194,9 +173,9 @@ def draw_optimum(found: Found, _: Settings, folder: Path, __: str) -> None:
 
 FIGURES = (
     Figure("1", "gap and training error against iterations and time, lambda = 20 and 1", works,
-           draw),
+           draw, TEXT),
     Figure("optimum", "the optimum at lambda = 20 under four feature maps", optimum_works,
-           draw_optimum),
+           draw_optimum, TEXT),
 )  # fmt: skip
 
 

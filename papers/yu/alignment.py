@@ -20,6 +20,11 @@ from taut.datasets._files import find_file, malformed, numbered_lines
 Links = NDArray[np.int8]
 
 FOLDER = "word_alignment"
+FILES = [
+    *(f"{FOLDER}/hansards_{part}.{side}.gz" for part in ("train", "test", "trial")
+      for side in ("en", "fr")),
+    *(f"{FOLDER}/hansards_{part}.wa.gz" for part in ("test", "trial")),
+]  # fmt: skip
 EVERY = 3  # of the corpus, one sentence pair in so many
 MISSED, WRONG = 3.0, 1.0  # costs of a link, as in Taskar, Lacoste-Julien & Klein (2005)
 DICE, BOTH = 1, 7  # which features these are

@@ -6,32 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from papers.shared.curves import first_at
+from papers.shared.curves import Enough, cost_to, on_grid
 from papers.shared.figures import draw_runs, finish, panels, style, write_csv
 from papers.shared.paper import Settings
-from papers.shared.rows import Row
+from papers.shared.rows import Found, Row, rows_by
 
-Found = list[tuple[Row, Row]]
 RELATIVE = "gap / objective at w = 0"
 CALLS, SECONDS = "oracle calls per example", "CPU seconds"
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-6)
+ENOUGH = Enough("relative", 1e-8)
 LOWEST = 1e-16
 
 
 def grouped(found: Found, name: str, *of: str) -> dict[Any, dict[str, list[Row]]]:
     """Curves by panel (the key's entry ``name`` and others), then by method."""
-    groups: dict[Any, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for key, row in found:
-        if name in key:
-            floored = np.maximum(row["relative"], LOWEST).tolist()
-            panel = tuple(key[one] for one in (name, *of))
-            groups[panel][key["method"]].append(row | {"relative": floored})
+    curves = [
+        (key, row | {"relative": np.maximum(row["relative"], LOWEST).tolist()})
+        for key, row in found
+        if name in key
+    ]
+    groups: dict[Any, dict[str, list[Row]]] = defaultdict(dict)
+    for (*panel, method), rows in rows_by(curves, name, *of, "method").items():
+        groups[tuple(panel)][method] = rows
     return groups
 
 
 def label(axis: Any, title: str, x: str, y: str = RELATIVE) -> None:
     axis.set(title=title, xlabel=x, ylabel=y)
-    axis.title.set_fontsize(9)
 
 
 def shown(data: str, settings: Settings) -> str:
@@ -44,15 +45,17 @@ def logarithmic(axis: Any, low: float = LOWEST) -> None:
 
 
 def level_table(path: Path, groups: dict[Any, dict[str, list[Row]]], *names: str) -> None:
-    """Where each method is below each level: medians over the seeds."""
+    """Where each method is below each level: medians over the seeds; empty where half of them do
+    not come there."""
     rows = []
     for panel, methods in groups.items():
         for method, curves in methods.items():
             for x in ("calls", "seconds"):
-                at = [[first_at(one, x, "relative", level) for one in curves] for level in LEVELS]
-                medians = ["" if None in some else float(np.median(some)) for some in at]
-                rows.append([*panel, method, len(curves), x, *medians])
-    write_csv(path, [*names, "method", "seeds", "of", *(f"to {one:g}" for one in LEVELS)], rows)
+                costs = [cost_to(curves, x, "relative", level) for level in LEVELS]
+                medians, reached = ([cost[k] for cost in costs] for k in (0, 3))
+                rows.append([*panel, method, len(curves), x, *medians, *reached])
+    header = [f"{word}to {level:g}" for word in ("", "seeds ") for level in LEVELS]
+    write_csv(path, [*names, "method", "seeds", "of", *header], rows)
 
 
 def finite(found: Found, settings: Settings, folder: Path, about: str) -> None:
@@ -85,7 +88,7 @@ def solvers(found: Found, settings: Settings, folder: Path, about: str) -> None:
     figure, axes = panels(len(groups), 2)
     for row, ((data,), methods) in zip(axes, groups.items(), strict=True):
         for axis, x, name in zip(row, ("calls", "seconds"), (CALLS, SECONDS), strict=True):
-            draw_runs(axis, methods, x, "relative")
+            draw_runs(axis, methods, x, "relative", ENOUGH)
             logarithmic(axis, 1e-9)
             label(axis, shown(data, settings), name)
     level_table(folder / "solvers.csv", groups, "data")
@@ -105,10 +108,18 @@ def working_sets(found: Found, settings: Settings, folder: Path, about: str) -> 
                 at = [(row["examples"], row[x]) for row in some if row["reached"]]
                 look = style(method, position)
                 axis.plot(*np.reshape(at, (-1, 2)).T, marker="o", ms=3, label=method, **look)
+                missed = [row["examples"] for row in some if not row["reached"]]
+                if missed:  # at the top, wherever it is; one line's above the other's
+                    axis.plot(
+                        missed, [0.97 - 0.06 * position] * len(missed), "x", ms=5,
+                        color=look["color"], transform=axis.get_xaxis_transform(),
+                        label=f"{method}: not reached",
+                    )  # fmt: skip
             rows += [[name, simplexes, row["examples"], bool(row["reached"]), row["calls"],
                       row["seconds"], row["points"]] for row in some]  # fmt: skip
         for axis, y in zip(line, (CALLS, SECONDS), strict=True):
             axis.set(xscale="log", yscale="log")
+            axis.margins(y=0.2)
             axis.grid(alpha=0.3)
             title = f"{shown(name, settings)}, to a relative gap of 0.001"
             label(axis, title, "examples in the working set", y)
@@ -121,12 +132,21 @@ def slack(found: Found, settings: Settings, folder: Path, about: str) -> None:
     groups = grouped(found, "slack", "penalty")
     figure, axes = panels(-(-len(groups) // 2), 2)
     for axis, ((data, penalty), methods) in zip(axes.flat, groups.items(), strict=True):
-        draw_runs(axis, methods, "calls", "relative")
+        draw_runs(axis, methods, "calls", "relative", ENOUGH)
         logarithmic(axis, 1e-12)
         variant = {"linear": "I", "squared": "II"}[penalty]
         label(axis, f"{shown(data, settings)}, variant {variant}", CALLS)
     level_table(folder / "slack.csv", groups, "data", "penalty")
     finish(figure, folder / "slack.png", about)
+
+
+def _first_below(curves: dict[str, list[Row]], rate: float) -> float:
+    """Calls at which the first method's median error is in range."""
+    starts = []
+    for runs in curves.values():
+        grid, values = on_grid(runs, "calls", "AER")
+        starts += grid[np.median(values, axis=0) < rate][:1].tolist()
+    return min(starts, default=1e-3)
 
 
 def alignment(found: Found, settings: Settings, folder: Path, about: str) -> None:
@@ -143,7 +163,7 @@ def alignment(found: Found, settings: Settings, folder: Path, about: str) -> Non
             penalty = {"linear": "", "squared": ", squared slacks"}[key["penalty"]]
             errors[f"{key['learned from']} pairs{penalty}"].append(row["AER"])
     draw_runs(axes[0, 0], curves, "calls", "AER")
-    axes[0, 0].set(xscale="log", ylim=(0.0, 0.4))
+    axes[0, 0].set(xscale="log", xlim=(_first_below(curves, 0.4), None), ylim=(0.0, 0.4))
     label(axes[0, 0], "while learning from 200 pairs", CALLS, "alignment error rate, held out")
     names = list(errors)
     for y, name in enumerate(names):

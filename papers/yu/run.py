@@ -16,6 +16,7 @@ from functools import partial
 from papers.shared.paper import Figure, Settings, Work, run_paper
 from papers.shared.rows import Row
 from papers.yu import plots
+from papers.yu.alignment import FILES as PAIRS
 from papers.yu.alignment import baseline_errors, learned_error
 from papers.yu.finite import unfinished
 from papers.yu.problems import (
@@ -27,13 +28,13 @@ from papers.yu.problems import (
     split,
 )
 from papers.yu.runs import measured
+from papers.yu.segmentation import FILES as HORSES
 from taut import solve
 from taut.solvers import BCFW, CuttingPlane, FrankWolfe, Simplicial
 
 DATA = (SEGMENTATION, ALIGNMENT)
 C = 0.1  # of all curves but those of slack rescaling
 SLACK_C = {"horses, forests": 0.0001, "digit words": 0.01}
-ENOUGH = 1e-8  # of a relative gap
 GOAL = 1e-3  # the relative gap to which calls are counted
 PARTS = (1, 2, 4, 8, 16, 32)  # a working set is one part of so many
 SIZES = (100, 200)  # sentence pairs
@@ -100,7 +101,7 @@ def curve_work(settings: Settings, data: str, method: str, seed: int) -> Work:
     def measure() -> Row:
         problem = problem_of(data, settings)
         return measured(
-            problem, make(problem.n), C, seed=seed, enough=ENOUGH,
+            problem, make(problem.n), C, seed=seed, enough=plots.ENOUGH.level,
             seconds=limited(seconds, settings),
         )  # fmt: skip
 
@@ -136,7 +137,7 @@ def slack_works(settings: Settings) -> list[Work]:
         problem = rescaled_problem(data, settings)
         solver = VARIANTS[penalty][method](problem.n)
         return measured(
-            problem, solver, SLACK_C[data], seed=seed, penalty=penalty, enough=ENOUGH,
+            problem, solver, SLACK_C[data], seed=seed, penalty=penalty, enough=plots.ENOUGH.level,
             seconds=limited(8.0, settings),
         )  # fmt: skip
 
@@ -194,13 +195,13 @@ FIGURES = [
     Figure("finite", "finite convergence of restricted simplicial decomposition", finite_works,
            plots.finite),
     Figure("solvers", "product, one simplex, working sets, Frank-Wolfe and BCFW", solver_works,
-           plots.solvers),
+           plots.solvers, (*HORSES, *PAIRS)),
     Figure("workingset", "oracle calls and seconds against the working set", working_set_works,
-           plots.working_sets),
+           plots.working_sets, (*HORSES, *PAIRS)),
     Figure("slack", "loss-scaled slacks: variant I, and II with a product and with one cone",
-           slack_works, plots.slack),
+           slack_works, plots.slack, HORSES),
     Figure("alignment", "word alignment: error rate on held-out sentences", alignment_works,
-           plots.alignment),
+           plots.alignment, PAIRS),
 ]  # fmt: skip
 
 

@@ -78,11 +78,14 @@ def decomposition_curve(
 
 
 def looked_at(run: Any) -> Row:
-    """A certificate; afterwards the run is as if it had none."""
-    count, gaps = run.state.count.copy(), run.state.gaps.copy()
+    """A certificate; afterwards the run is as if it had none. (It computes the weights of a product
+    anew from the points, which moves them by rounding.)"""
+    state = run.state
+    kept = [(part, part.copy()) for part in (state.count, state.gaps, state.v, state.w)]
     found = run.certify()
     finished = run.is_finished
-    run.state.count[:], run.state.gaps[:] = count, gaps
+    for part, before in kept:
+        part[:] = before
     run.oracle_is_fresh = False
     run.maker.forget(np.arange(run.n))
     return {

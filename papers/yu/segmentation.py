@@ -17,6 +17,8 @@ from taut.graphs import stack_graphs
 from taut.structures import slack_rescaled
 from taut.structures.graphs import GraphModel, graph_problem
 
+FILES = ("weizmann_horse/rgb.tar", "weizmann_horse/figure_ground.tar")
+
 
 @cache
 def horses(data_home: str | None) -> tuple[list[Any], list[Any]]:

@@ -3,10 +3,28 @@
 import numpy as np
 import pytest
 
-from papers.shared.curves import curve, first_at, new_run, offline_certificate, on_grid
-from papers.shared.figures import MOST_BYTES, draw_runs, finish, panels, write_csv
-from papers.shared.paper import Figure, Work, run_paper
-from papers.shared.rows import Rows
+from papers.shared.curves import (
+    C_of,
+    Enough,
+    cost_to,
+    curve,
+    first_at,
+    new_run,
+    offline_certificate,
+    on_grid,
+)
+from papers.shared.figures import (
+    COLOURS,
+    MOST_BYTES,
+    OTHERS,
+    draw_runs,
+    finish,
+    panels,
+    style,
+    write_csv,
+)
+from papers.shared.paper import Figure, Work, in_words, run_paper
+from papers.shared.rows import Rows, named, parts_of, rows_by
 from taut.datasets import make_digit_words
 from taut.solvers import BCFW
 from taut.structures.chain import chain_problem
@@ -19,7 +37,7 @@ def words():
 
 
 def gap_run(words):
-    return new_run(words, BCFW("gap", refresh=2), lam=1 / 30)
+    return new_run(words, BCFW("gap", refresh=2), C_of(1 / 30, words))
 
 
 def test_a_curve_ends_where_an_undisturbed_run_is(words):
@@ -44,7 +62,7 @@ def test_a_curve_has_looks_between_certificates(words):
 def test_a_curve_ends_where_the_gap_is_small_enough(words):
     found = curve(gap_run(words), seconds=60.0, enough=0.2)
     assert found["gap"][-1] <= 0.2 < found["gap"][-2]
-    assert first_at(found, "calls", "gap", 0.2) == found["calls"][-1]
+    assert found["calls"][-2] < first_at(found, "calls", "gap", 0.2) <= found["calls"][-1]
     assert first_at(found, "calls", "gap", -1.0) is None
 
 
@@ -58,11 +76,50 @@ def test_an_offline_certificate_is_free_and_changes_nothing(words):
     assert np.array_equal(run.state.sampler.tree, before[2])
 
 
-def test_a_common_grid_takes_the_latest_look_and_nothing_beyond_the_end():
-    runs = [{"x": [0, 1, 4], "y": [9, 5, 2]}, {"x": [0, 2, 8], "y": [9, 4, 1]}]
-    grid, values = on_grid(runs, "x", "y", points=4)
-    assert grid == pytest.approx([1, 2, 4, 8])
-    assert values == pytest.approx(np.array([[5, 5, 2, np.nan], [9, 4, 4, 1]]), nan_ok=True)
+# --- reading curves ---
+
+
+def test_between_two_looks_curves_are_lines_in_logarithms():
+    power = {"x": [0, 1, 4, 100], "y": [9, 1, 1 / 16, 1e-4]}  # x ** -2 after the start
+    grid, values = on_grid([power], "x", "y", points=9)
+    assert values[0] == pytest.approx(grid**-2.0)
+    assert first_at(power, "x", "y", 1 / 9) == pytest.approx(3.0)
+
+
+def test_where_values_are_not_positive_lines_are_straight():
+    falling = {"x": [0, 2], "y": [3, -1]}
+    assert first_at(falling, "x", "y", 1) == pytest.approx(1.0)
+    assert first_at(falling, "x", "y", 4) == 0.0
+
+
+def test_steps_without_an_oracle_call_count_by_the_later_look():
+    cached = {"x": [0, 1, 1, 4], "y": [9, 8, 4, 2]}
+    assert first_at(cached, "x", "y", 4) == 1.0
+    assert on_grid([cached], "x", "y", points=2)[1][0].tolist() == [4, 2]
+
+
+def test_only_a_run_that_was_good_enough_is_held_beyond_its_end():
+    runs = [{"x": [0, 1, 4], "y": [9, 5, 2]}, {"x": [0, 1, 8], "y": [9, 4, 3]},
+            {"x": [0, 1, 16], "y": [9, 4, 1]}]  # fmt: skip
+    grid, values = on_grid(runs, "x", "y", points=5, enough=Enough("y", 2))
+    assert grid == pytest.approx([1, 2, 4, 8, 16])
+    assert values[0, 2:].tolist() == pytest.approx([2, 2, 2])
+    assert np.isnan(values[1]).tolist() == [False] * 4 + [True]
+    assert np.isnan(on_grid(runs, "x", "y", points=5)[1][0, 3:]).all()
+
+
+def test_a_run_that_never_comes_to_a_level_takes_longer_than_all_others():
+    quick, slow, never = ({"x": [0, x], "y": [4, y]} for x, y in ((1, 1), (3, 1), (9, 2)))
+    cost = cost_to([quick, slow, never], "x", "y", 1)
+    assert (cost.median, cost.least, cost.most, cost.reached) == (3.0, 1.0, "", 2)
+    assert cost_to([quick, never, never], "x", "y", 1).median == ""
+
+
+def test_rows_are_grouped_by_entries_of_their_keys_and_renamed():
+    found = [({"data": d, "method": m}, {"at": d + m}) for d in "ab" for m in "xy"]
+    assert list(parts_of(found, "data")) == ["a", "b"]
+    assert rows_by(found, "method")["y"] == [{"at": "ay"}, {"at": "by"}]
+    assert rows_by(named(found, {"x": "z"}), "data", "method")["b", "z"] == [{"at": "bx"}]
 
 
 # --- the command ---
@@ -96,7 +153,7 @@ def test_work_is_done_once_and_a_stopped_run_goes_on(tmp_path, capsys):
     assert run_paper("toy", "A toy", [counting_figure(done)], command) == 0
     assert done == [0, 1, 2, 3]
     assert (tmp_path / "one.csv").read_text() == "seed,twice\n0,0\n1,2\n2,4\n3,6\n"
-    assert "python -m papers.toy.run --figure 1; commit" in capsys.readouterr().out
+    assert "python -m papers.toy.run --figure 1 --seeds 4; commit" in capsys.readouterr().out
 
 
 def test_quick_and_full_rows_are_not_confused(tmp_path):
@@ -138,6 +195,42 @@ def test_data_that_is_not_there_is_one_line(tmp_path, capsys):
     assert said == "paper-toy: no file letter.data.gz in the folder data/ocr_letters\n"
 
 
+def test_missing_files_are_known_before_the_first_work(tmp_path, capsys, monkeypatch):
+    done = []
+    first = counting_figure(done)
+    late = first._replace(name="2", files=["ocr/letters.gz"])
+    command = ["--results", str(tmp_path)]
+    assert run_paper("toy", "A toy", [first, late], [*command, "--data-home", str(tmp_path)]) == 2
+    assert str(tmp_path / "ocr/letters.gz") in capsys.readouterr().err
+    monkeypatch.delenv("TAUT_DATA", raising=False)
+    assert run_paper("toy", "A toy", [first, late], command) == 2
+    said = capsys.readouterr().err
+    assert "'ocr/letters.gz'" in said
+    assert "--data-home FOLDER" in said
+    assert done == []
+
+
+def test_figures_are_drawn_as_soon_as_their_work_is_done(tmp_path):
+    def works(settings):
+        def fail():
+            raise KeyboardInterrupt
+
+        return [Work({"other": 1}, 1.0, fail)]
+
+    figures = [counting_figure([]), counting_figure([])._replace(name="2", works=works)]
+    assert run_paper("toy", "A toy", figures, ["--results", str(tmp_path)]) == 130
+    assert (tmp_path / "one.csv").exists()
+
+
+def test_what_is_being_done_is_said_in_words(tmp_path, capsys):
+    run_paper("toy", "A toy", [counting_figure([])], ["--seeds", "1", "--results", str(tmp_path)])
+    told = capsys.readouterr()
+    assert "0 of 1 done, less than a CPU minute left; figure 1: seed 0" in told.err
+    assert "--figure 1 --seeds 1; commit" in told.out
+    key = {"data": "CoNLL", "lam": 0.1, "method": "BCFW", "seed": 3, "growth": 2.0, "bounds": None}
+    assert in_words(key) == "CoNLL, lambda 0.1, BCFW, seed 3"
+
+
 @pytest.mark.parametrize("number", ["0", "-1", "many"])
 def test_a_number_of_seeds_is_at_least_one(number, capsys):
     with pytest.raises(SystemExit):
@@ -166,3 +259,25 @@ def test_more_lines_than_anyone_can_tell_apart_are_refused():
     _, axes = panels(1, 1)
     with pytest.raises(ValueError, match="9 lines in one panel; at most 8"):
         draw_runs(axes[0, 0], {str(k): some_curves() for k in range(9)}, "calls", "gap")
+
+
+def test_methods_of_different_families_have_different_colours():
+    assert len({*COLOURS.values(), *OTHERS}) == len(COLOURS) + len(OTHERS)
+
+
+def test_variants_have_the_colour_of_their_family_and_another_dash():
+    for name in ("BCFW, LP solver", "BCFW, fixed steps", "BCFW, cache"):
+        assert style(name)["color"] == style("BCFW")["color"]
+        assert style(name)["linestyle"] != style("BCFW")["linestyle"]
+    assert style("Uniform") == style("BCFW")
+
+
+def test_a_short_logarithmic_axis_has_plain_numbers(tmp_path):
+    figure, axes = panels(1, 1)
+    axes[0, 0].plot([1, 2], [150, 700])
+    axes[0, 0].set(yscale="log")
+    figure.savefig(tmp_path / "before.png")
+    finish(figure, tmp_path / "one.png", "a line")
+    shown = [text.get_text() for text in axes[0, 0].get_yticklabels()]
+    assert {"200", "500"} <= set(shown)
+    assert not any(text.get_text() for text in axes[0, 0].get_yticklabels(minor=True))

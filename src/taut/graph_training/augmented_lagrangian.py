@@ -4,10 +4,9 @@ After every few passes of the inner solver the multipliers move by what the cons
 
     nu <- nu + B mu / rho = delta,   delta <- nu + B mu / rho,
 
-a proximal-point step in delta (with a temperature IDAL's, a little longer); marginals and weights
-are kept. max_mu f_{rho, nu}(mu) falls to the
-hard optimum for every rho: small ones take few updates of hard inner problems, large ones many of
-easy ones.
+a proximal-point step in delta; with a temperature the step is that of IDAL, a little longer.
+Marginals and weights are kept. max_mu f_{rho, nu}(mu) falls to the hard optimum for every rho:
+small ones take few updates of hard inner problems, large ones many of easy ones.
 
 Reference: Meshi, Srebro, Hazan (2015), section 7; Bertsekas (1982), The method of multipliers.
 """

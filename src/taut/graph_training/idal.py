@@ -90,9 +90,8 @@ class IDAL(SoftSDCA):
     paper. Going from example to example ("permuted") took a fifth of the time on Yeast and as much
     on Potts grids, but updates of inner problems half solved can then wander: on superpixels with
     lambda = gamma = 10, rho = 1, the soft gap was still 2e-2 after 500 passes, and 5e-6 after 200
-    uniform ones. Nesterov's momentum on them, the paper's
-    future work, was tried and left out: up to a quarter fewer passes on some problems, and no
-    convergence on others, since updates are those of inner problems half solved.
+    uniform ones. Nesterov's momentum on the updates, the paper's future work, was tried and left
+    out: up to a quarter fewer passes on some problems, and no convergence on others.
     """
 
     order: Order | str = Order.UNIFORM

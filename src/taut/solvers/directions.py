@@ -99,6 +99,9 @@ def _begin(problem, state, i, away, keep, add, drop):
 @both_modes
 def safer_direction(problem, state, options, i, seen):
     """That of ``options``, or toward if this raises the dual more."""
+    keep, _, _, _, _ = _way(options.direction, state.corners.alpha, seen)
+    if keep < 0.0:  # away is toward here: nothing to compare
+        return TOWARD
     if _progress(problem, state, options, i, TOWARD, seen) > _progress(
         problem, state, options, i, options.direction, seen
     ):
