@@ -17,18 +17,14 @@ class Tagger:
     """Labels sequences with a model from a file, in any number of threads at once.
 
     It loads and answers at once: neither numba, scipy nor scikit-learn is imported, nothing is
-    compiled, no folder is written to. The answers are those of ``predict``, label for label.
+    compiled, no folder is written to. The answers are those of ``predict``, label for label;
+    ``labels`` has all labels, in the order of the columns of ``marginals``.
 
     Parameters
     ----------
     path : path
         A file written by ``taut train`` or by ``save`` of a :class:`taut.ChainSVM` or
         :class:`taut.ChainCRF`. Nothing in it is executed.
-
-    Attributes
-    ----------
-    labels : list
-        All labels; the columns of ``marginals``.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class CRF(BaseEstimator):
 
     The parameters are CRFsuite's; None is its default. What each of them is here is said by
     :meth:`taut.compat.pycrfsuite.BaseTrainer.help` and the page "Coming from CRFsuite". ``c1`` and
-    ``c2`` are the weights of |w|_1 and |w|^2 beside the sum of the negative log-likelihoods.
+    ``c2`` weigh ``|w|_1`` and ``|w|^2`` beside the sum of the negative log-likelihoods.
 
     ``model_filename`` names a file to write the model to, or to take it from (one of CRFsuite's
     will do); without it the model is kept in memory, and pickled with the estimator, so that
